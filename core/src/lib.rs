@@ -1,8 +1,11 @@
 //! placeholder
 pub mod clock;
 mod error;
+pub mod gvl;
 mod random;
+mod sync;
 pub mod value;
+pub mod workload;
 pub use error::{Error, ErrorKind, Mistake};
 /// Placeholder.
 pub struct Experiment;

@@ -1,0 +1,163 @@
+//! The real lock on real threads: counts and orders, never times of the wall clock.
+
+use super::*;
+use crate::gvl::Fairness;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc as StdArc, Barrier};
+use std::time::Duration;
+
+fn locks() -> Vec<Gvl> {
+    let fast = |gvl: Gvl| gvl.with_quantum(Duration::from_millis(1));
+    vec![
+        fast(Gvl::named("cruby-3.1").unwrap()),
+        fast(Gvl::cruby()),
+        fast(Gvl::named("cruby-master").unwrap()),
+        fast(Gvl::cpython()),
+        fast(Gvl::cruby().with_fairness(Fairness::Barging)),
+        fast(Gvl::cpython().with_fairness(Fairness::Fifo)),
+    ]
+}
+
+/// Threads that compute and block in turns never meet inside.
+#[test]
+fn at_most_one_thread_is_inside() {
+    for gvl in locks() {
+        let lock = Lock::new(gvl);
+        let inside = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for n in 0..4 {
+                let (lock, inside) = (&lock, &inside);
+                scope.spawn(move || {
+                    let member = lock.join(format!("t{n}"));
+                    let mut held = member.acquire();
+                    for round in 0..300 {
+                        assert_eq!(inside.fetch_add(1, SeqCst), 0);
+                        std::hint::black_box((0..500).sum::<u64>());
+                        inside.fetch_sub(1, SeqCst);
+                        if round % 3 == 0 {
+                            held.blocking(std::thread::yield_now);
+                        }
+                        held.safepoint();
+                    }
+                });
+            }
+        });
+        let usage = lock.usage();
+        assert_eq!(usage.len(), 4);
+        assert!(usage.iter().all(|t| t.usage.acquisitions >= 101), "{usage:?}");
+    }
+}
+
+/// A holder that reaches safepoints gives way to a waiter; one that does not is not moved.
+#[test]
+fn a_waiter_is_let_in_at_a_safepoint() {
+    for gvl in locks() {
+        let name = gvl.name().to_owned();
+        let lock = Lock::new(gvl);
+        let done = AtomicUsize::new(0);
+        let waiting = Barrier::new(2);
+        std::thread::scope(|scope| {
+            let member = lock.join("holder");
+            let mut held = member.acquire();
+            scope.spawn(|| {
+                let member = lock.join("waiter");
+                waiting.wait();
+                drop(member.acquire());
+                done.store(1, SeqCst);
+            });
+            waiting.wait();
+            while done.load(SeqCst) == 0 {
+                held.safepoint();
+            }
+            assert!(member.usage().forced_yields >= 1, "{name}");
+        });
+    }
+}
+
+/// The three times of an account add up to the thread's life.
+#[test]
+fn an_account_adds_up() {
+    let lock = Lock::builder(Gvl::cruby()).build();
+    let member = lock.join("one");
+    let before = clock::now();
+    let start = member.usage();
+    let mut held = member.acquire();
+    held.blocking(|| std::thread::yield_now());
+    drop(held);
+    let used = member.usage() - start;
+    let sum = used.hold + used.wait + used.blocked;
+    assert!(sum <= Duration::from_nanos(clock::now() - before));
+    assert_eq!(used.acquisitions, 2);
+    assert_eq!(used.handoffs, 0);
+}
+
+#[test]
+fn hooks_tell_a_life_in_order() {
+    let log = StdArc::new(parking_lot::Mutex::new(Vec::new()));
+    let hook = {
+        let log = StdArc::clone(&log);
+        Hook::new(move |event: &Event<'_>| log.lock().push(event.kind))
+    };
+    let lock = Lock::builder(Gvl::cruby()).hook(hook).build();
+    let member = lock.join("one");
+    member.acquire().blocking(|| ());
+    drop(member);
+    use EventKind::{Exited, Ready, Resumed, Started, Suspended};
+    assert_eq!(
+        *log.lock(),
+        [Started, Ready, Resumed, Suspended, Ready, Resumed, Suspended, Exited]
+    );
+}
+
+#[test]
+fn a_panic_in_a_blocking_region_takes_the_lock_back_first() {
+    let lock = Lock::new(Gvl::cruby());
+    let member = lock.join("one");
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        member.acquire().blocking(|| panic!("in the region"));
+    }));
+    assert!(panicked.is_err());
+    drop(member.acquire());
+    assert_eq!(member.usage().acquisitions, 3);
+}
+
+#[test]
+fn without_a_lock_threads_are_inside_together() {
+    let lock = Lock::new(Gvl::none());
+    let together = Barrier::new(2);
+    std::thread::scope(|scope| {
+        for n in 0..2 {
+            let (lock, together) = (&lock, &together);
+            scope.spawn(move || {
+                let member = lock.join(format!("t{n}"));
+                let _held = member.acquire();
+                together.wait();
+            });
+        }
+    });
+}
+
+/// The queue of a lock that hands over is first come, first served.
+#[test]
+fn handed_over_in_the_order_of_asking() {
+    let lock = Lock::new(Gvl::cruby());
+    let order = parking_lot::Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        let member = lock.join("first");
+        let held = member.acquire();
+        for n in 0..4 {
+            let (lock, order) = (&lock, &order);
+            scope.spawn(move || {
+                let member = lock.join(format!("{n}"));
+                let _held = member.acquire();
+                order.lock().push(n);
+            });
+            // The next one starts when this one is in line.
+            while lock.life.0.state.lock().sched.waiting() < n + 1 {
+                std::thread::yield_now();
+            }
+        }
+        drop(held);
+    });
+    assert_eq!(*order.lock(), [0, 1, 2, 3]);
+}

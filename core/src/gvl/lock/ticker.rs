@@ -1,0 +1,70 @@
+//! The timer thread of a lock: born with the first waiter, asleep while nobody waits.
+//!
+//! Told by `lock` after each step; calls [`Sched::tick`](crate::gvl::policy::Sched::tick) when the
+//! scheduler wants it. Locks whose waiters keep the time themselves never start it.
+
+use super::{Shared, State};
+use crate::clock;
+use crate::sync::{Arc, Ordering, serve};
+
+/// What the timer thread is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ticker {
+    /// There is none yet.
+    Unborn,
+    /// It waits for the next tick.
+    Ticking,
+    /// It sleeps until someone waits for the lock.
+    Asleep,
+    /// It has to end, or has ended.
+    Ended,
+}
+
+/// Starts or wakes the timer thread if the scheduler wants ticks.
+pub(super) fn watch(shared: &Arc<Shared>, state: &mut State) {
+    if state.sched.next_tick().is_none() {
+        return;
+    }
+    match state.ticker {
+        Ticker::Unborn => {
+            state.ticker = Ticker::Ticking;
+            let shared = Arc::clone(shared);
+            serve("gvl timer", move || run(&shared));
+        }
+        Ticker::Asleep => {
+            state.ticker = Ticker::Ticking;
+            shared.rouse.notify_one();
+        }
+        Ticker::Ticking | Ticker::Ended => {}
+    }
+}
+
+/// Ends the timer thread.
+pub(super) fn end(shared: &Shared) {
+    shared.state.lock().ticker = Ticker::Ended;
+    shared.rouse.notify_one();
+}
+
+/// One tick: interrupts a holder that others wait for.
+pub(super) fn tick(shared: &Shared, state: &mut State) {
+    let step = state.sched.tick(shared.now());
+    if let Some(seat) = step.interrupt.and_then(|t| state.seats[t.0 as usize].as_ref()) {
+        seat.interrupt.store(true, Ordering::Relaxed);
+    }
+}
+
+fn run(shared: &Shared) {
+    let mut state = shared.state.lock();
+    while state.ticker != Ticker::Ended {
+        match state.sched.next_tick() {
+            Some(at) if at <= shared.now() => tick(shared, &mut state),
+            Some(at) => {
+                shared.rouse.wait_until(&mut state, clock::instant(at));
+            }
+            None => {
+                state.ticker = Ticker::Asleep;
+                shared.rouse.wait(&mut state);
+            }
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! One lock as data: every way in which the interpreters' locks differ is a field here.
+//!
+//! `policies` fills one record a version, `policy` reads it. An experiment names a record or gives
+//! a table that starts from one.
+
+use super::policies;
+use crate::error::{Error, Mistake};
+use crate::value::{Node, Value};
+use crate::workload::duration;
+use std::borrow::Cow;
+use std::time::Duration;
+
+/// Describes a global lock: its quantum, its fairness and how it passes from thread to thread.
+///
+/// ```
+/// use gvl_lab::gvl::{Fairness, Gvl};
+/// use std::time::Duration;
+///
+/// let hasty = Gvl::cruby().with_quantum(Duration::from_millis(20));
+/// assert_eq!(hasty.quantum(), Some(Duration::from_millis(20)));
+/// assert_eq!(Gvl::none().quantum(), None);
+/// let unfair = Gvl::cruby().with_fairness(Fairness::Barging);
+/// assert_ne!(unfair, Gvl::cruby());
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Gvl {
+    pub(crate) name: Cow<'static, str>,
+    /// False for no lock at all: every acquire is granted at once.
+    pub(crate) exclusive: bool,
+    /// How long a holder may keep the lock while others wait.
+    pub(crate) quantum: Duration,
+    /// How often the timer looks while someone waits.
+    pub(crate) tick: Duration,
+    pub(crate) timer: Timer,
+    pub(crate) charge: Charge,
+    pub(crate) release: Release,
+    /// A thread back from a blocking region may take the lock from a successor still waking.
+    pub(crate) hot_steal: bool,
+    /// A woken waiter that finds the lock taken goes to the tail instead of keeping its place.
+    pub(crate) requeue: bool,
+    /// How likely the thread that asked for the switch wins it over the longest waiter.
+    pub(crate) requester_steal: f64,
+    pub(crate) forced_switch: ForcedSwitch,
+    /// A thread's priority doubles or halves its quantum.
+    pub(crate) priorities: bool,
+    /// The time charged to a holder is forgotten after each forced yield.
+    pub(crate) always_reset: bool,
+}
+
+/// Who keeps the time of a holder's quantum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Timer {
+    /// A timer thread that ticks only while someone waits (CRuby since 3.3).
+    Thread,
+    /// One of the waiters, which waits with a time-out (CRuby to 3.2).
+    OneWaiter,
+    /// Each waiter, for itself (CPython).
+    EachWaiter,
+}
+
+/// What a tick costs the holder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Charge {
+    /// A whole tick is added to the holder's time, whoever ran before; at the quantum it yields.
+    PerTick,
+    /// Nothing is added: being asked is reason enough to yield.
+    OnRequest,
+}
+
+/// What a release does for the next thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Release {
+    /// The head of the queue owns the lock at once, while it is still asleep: no barging.
+    Handoff,
+    /// The lock is free and a waiter is signalled: whoever comes first takes it.
+    Signal,
+}
+
+/// Whether a thread that gives the lock up waits until another one took it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ForcedSwitch {
+    /// It goes on at once.
+    Never,
+    /// After a forced yield, when someone waits (CRuby to 3.2).
+    AfterYield,
+    /// After any release, when a waiter had asked for the lock (CPython).
+    IfRequested,
+}
+
+/// The choice of [`Gvl::with_fairness`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fairness {
+    /// First come, first served: the lock is handed to the longest waiter.
+    Fifo,
+    /// The lock is freed and the longest waiter woken; a running thread may overtake it.
+    Barging,
+}
+
+/// The shortest and the longest quantum that a lock may have.
+const QUANTUM: std::ops::RangeInclusive<Duration> =
+    Duration::from_micros(10)..=Duration::from_secs(3600);
+const QUANTUM_ALLOWED: &str = "a duration from 10us to 1h with a unit, such as \"100ms\"";
+
+impl Gvl {
+    /// The lock of the newest CRuby release (4.0).
+    pub fn cruby() -> Self {
+        policies::CRUBY_4_0
+    }
+
+    /// The lock of the newest CPython release that has one (3.14).
+    pub fn cpython() -> Self {
+        policies::CPYTHON.renamed("cpython-3.14")
+    }
+
+    /// No lock: threads run side by side (free-threaded CPython, or plain Rust).
+    pub fn none() -> Self {
+        policies::NONE
+    }
+
+    /// The lock called `name`, such as `cruby-3.3` or `cpython-3.11`.
+    ///
+    /// # Errors
+    /// An unknown name; the message lists the known ones.
+    pub fn named(name: &str) -> Result<Self, Error> {
+        policies::find(name)
+            .ok_or_else(|| Error::invalid("gvl", format!("\"{name}\""), Self::allowed()))
+    }
+
+    /// The lock of CRuby `version`, such as `"4.0.5"`.
+    ///
+    /// # Errors
+    /// A version before 3.1, or text that is no version.
+    pub fn of_ruby(version: &str) -> Result<Self, Mistake> {
+        policies::of_ruby(version)
+    }
+
+    /// The lock of CPython `version`, such as `"3.13"`; a trailing `t` means free-threaded.
+    ///
+    /// # Errors
+    /// A version outside 3.8 to 3.14, or text that is no version.
+    pub fn of_python(version: &str) -> Result<Self, Mistake> {
+        policies::of_python(version)
+    }
+
+    /// The same lock with another quantum (CRuby's `RUBY_THREAD_TIMESLICE`, CPython's
+    /// `sys.setswitchinterval`). Where a timer thread ticks, the quantum is rounded up to ticks,
+    /// as CRuby does.
+    #[must_use]
+    pub fn with_quantum(mut self, quantum: Duration) -> Self {
+        self.quantum = quantum;
+        if self.timer != Timer::Thread {
+            self.tick = quantum;
+        }
+        self.name = format!("{}, quantum {}", self.name, duration::print(quantum)).into();
+        self
+    }
+
+    /// The same lock with another order of taking turns.
+    #[must_use]
+    pub fn with_fairness(mut self, fairness: Fairness) -> Self {
+        (self.release, self.timer) = match fairness {
+            Fairness::Fifo => (Release::Handoff, Timer::Thread),
+            Fairness::Barging => (Release::Signal, self.timer),
+        };
+        if fairness == Fairness::Fifo {
+            self.charge = Charge::PerTick;
+            self.forced_switch = ForcedSwitch::Never;
+            self.requester_steal = 0.0;
+            self.requeue = false;
+        } else {
+            self.hot_steal = false;
+        }
+        self.name = format!("{}, {fairness:?}", self.name).to_lowercase().into();
+        self
+    }
+
+    /// The name, such as `cruby-4.0`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How long a holder may keep the lock while others wait; `None` where there is no lock.
+    pub fn quantum(&self) -> Option<Duration> {
+        self.exclusive.then_some(self.quantum)
+    }
+
+    /// Whether at most one thread runs locked code at once.
+    pub fn is_exclusive(&self) -> bool {
+        self.exclusive
+    }
+
+    /// Checks what the `with_` methods were given.
+    ///
+    /// # Errors
+    /// A quantum outside 10us to 1h.
+    pub fn check(&self) -> Result<(), Error> {
+        for (field, d) in [("gvl.quantum", self.quantum), ("gvl.tick", self.tick)] {
+            if self.exclusive && !QUANTUM.contains(&d) {
+                return Err(Error::invalid(field, duration::print(d), QUANTUM_ALLOWED));
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a lock from a document: a name, or a table `{ base, quantum, tick, fairness }`.
+    pub(crate) fn read(node: &Node<'_>) -> Option<Self> {
+        if let Value::Text(name) = node.value() {
+            return policies::find(name).or_else(|| node.refuse(Self::allowed()));
+        }
+        if !matches!(node.value(), Value::Table(_)) {
+            return node.refuse(Self::allowed());
+        }
+        let fields = node.table(&["base", "quantum", "tick", "fairness"])?;
+        let base = fields.need("base", &Self::allowed())?;
+        let mut gvl = policies::find(base.text(&Self::allowed())?)
+            .or_else(|| base.refuse(Self::allowed()))?;
+        if let Some(node) = fields.get("fairness") {
+            gvl = gvl.with_fairness(match node.text(FAIRNESS_ALLOWED)? {
+                "fifo" => Fairness::Fifo,
+                "barging" => Fairness::Barging,
+                _ => return node.refuse(FAIRNESS_ALLOWED),
+            });
+        }
+        if let Some(node) = fields.get("quantum") {
+            gvl = gvl.with_quantum(span(node)?);
+        }
+        if let Some(node) = fields.get("tick") {
+            gvl.tick = span(node)?;
+        }
+        Some(gvl)
+    }
+
+    /// The document of this lock; [`Gvl::read`] reads the same lock back.
+    pub(crate) fn to_value(&self) -> Value {
+        if policies::find(&self.name).as_ref() == Some(self) {
+            return Value::text(self.name.clone());
+        }
+        let base_name = self.name.split(',').next().unwrap_or(&self.name);
+        let Some(base) = policies::find(base_name) else {
+            return Value::text(self.name.clone());
+        };
+        let mut fields = vec![("base", Value::text(base_name))];
+        if self.release != base.release {
+            let fairness = if self.release == Release::Handoff { "fifo" } else { "barging" };
+            fields.push(("fairness", Value::text(fairness)));
+        }
+        if self.quantum != base.quantum {
+            fields.push(("quantum", Value::text(duration::print(self.quantum))));
+        }
+        if self.tick != base.tick {
+            fields.push(("tick", Value::text(duration::print(self.tick))));
+        }
+        Value::table(fields)
+    }
+
+    pub(super) fn renamed(mut self, name: impl Into<Cow<'static, str>>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    fn allowed() -> String {
+        format!("one of {}, or a table with a base", policies::NAMES.join(", "))
+    }
+}
+
+const FAIRNESS_ALLOWED: &str = "fifo or barging";
+
+fn span(node: &Node<'_>) -> Option<Duration> {
+    let text = node.text(QUANTUM_ALLOWED)?;
+    match duration::parse(text) {
+        Ok(d) if QUANTUM.contains(&d) => Some(d),
+        _ => node.refuse(QUANTUM_ALLOWED),
+    }
+}

@@ -1,2 +1,0 @@
-//! temp
-pub mod duration;

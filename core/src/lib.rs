@@ -2,7 +2,9 @@
 pub mod clock;
 mod error;
 pub mod gvl;
+pub mod measure;
 mod random;
+pub mod report;
 mod sync;
 pub mod value;
 pub mod workload;

@@ -1,0 +1,162 @@
+//! Ceilings: what throughput cannot exceed, with the formula spelt out.
+//!
+//! `Facts` works them out, `checks::impossible` and the views compare with them.
+//!
+//! Each is a bound on the very requests that were counted, not an estimate of a population. A slot
+//! serves one request at a time, so the service times of the requests answered within `elapsed` sum
+//! to at most `slots x elapsed`; dividing both by the count gives `ok / elapsed <= slots / mean
+//! service time` (the utilisation law: Denning and Buzen, "The Operational Analysis of Queueing
+//! Network Models", 1978). The mean is that of the requests' own demands, so no allowance for
+//! sampling is needed, whatever the distribution. The same holds of users, cores and the lock.
+
+use super::{EndpointRecording, Shape, figure};
+use serde::{Serialize, Serializer};
+use std::time::Duration;
+
+/// A bound on the throughput of one row.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Ceiling {
+    /// What bounds it.
+    pub kind: CeilingKind,
+    /// The bound, in requests per second.
+    pub rps: f64,
+    /// How it comes about, such as `12 slots / 100 ms`.
+    pub formula: String,
+}
+
+/// What bounds the throughput.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CeilingKind {
+    /// Slots / service time.
+    Slots,
+    /// Users / service time.
+    Users,
+    /// Users / service time, where there are fewer users than slots.
+    LoadLimited,
+    /// Cores / CPU time.
+    Cores,
+    /// Processes / time holding the GVL.
+    Gvl,
+}
+
+impl CeilingKind {
+    /// Names the kind, as reports do.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Slots => "slots",
+            Self::Users => "users",
+            Self::LoadLimited => "load limited",
+            Self::Cores => "cores",
+            Self::Gvl => "gvl",
+        }
+    }
+}
+
+impl Serialize for CeilingKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl Ceiling {
+    /// Works out the ceilings of a server whose successful requests asked for `overall.demand`.
+    ///
+    /// Empty where none succeeded; a ceiling whose time is nought, or whose resource is unbounded,
+    /// is left out.
+    pub fn all(shape: &Shape, overall: &EndpointRecording) -> Vec<Self> {
+        let ok = overall.ok();
+        let demand = overall.demand;
+        let users = match (shape.users, shape.slots) {
+            (Some(users), Some(slots)) if users < slots => CeilingKind::LoadLimited,
+            _ => CeilingKind::Users,
+        };
+        let processes = shape.exclusive.then_some(u64::from(shape.processes.max(1)));
+        [
+            (CeilingKind::Slots, shape.slots, demand.service),
+            (users, shape.users, demand.service),
+            (CeilingKind::Cores, Some(u64::from(shape.cores)), demand.cpu),
+            (CeilingKind::Gvl, processes, demand.locked),
+        ]
+        .into_iter()
+        .filter_map(|(kind, servers, sum)| Self::of(kind, servers?, sum, ok))
+        .collect()
+    }
+
+    fn of(kind: CeilingKind, servers: u64, sum: Duration, ok: u64) -> Option<Self> {
+        if ok == 0 || sum.is_zero() {
+            return None;
+        }
+        let mean = sum.as_secs_f64() / ok as f64;
+        let time = figure::ms(Duration::from_secs_f64(mean));
+        let formula = match kind {
+            CeilingKind::Slots => format!("{} / {time}", figure::count(servers, "slot")),
+            CeilingKind::Users | CeilingKind::LoadLimited => {
+                format!("{} / {time}", figure::count(servers, "user"))
+            }
+            CeilingKind::Cores => format!("{} / {time} CPU", figure::count(servers, "core")),
+            CeilingKind::Gvl if servers == 1 => format!("1 / {time} locked"),
+            CeilingKind::Gvl => format!("1 / {time} locked x {servers} processes"),
+        };
+        Some(Self {
+            kind,
+            rps: servers as f64 / mean,
+            formula,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::samples::{endpoint, facts, shape};
+
+    #[test]
+    fn each_ceiling_spells_its_formula() {
+        let mut shape = shape(2, 6);
+        shape.users = Some(24);
+        let endpoints = vec![endpoint("io", 120, 110).asking(100, 10, 5)];
+        let facts = facts(shape, 1000, endpoints);
+        let told: Vec<_> = facts
+            .ceilings
+            .iter()
+            .map(|c| (c.kind.name(), c.rps, c.formula.as_str()))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                ("slots", 120.0, "12 slots / 100 ms"),
+                ("users", 240.0, "24 users / 100 ms"),
+                ("cores", 400.0, "4 cores / 10 ms CPU"),
+                ("gvl", 400.0, "1 / 5 ms locked x 2 processes"),
+            ]
+        );
+        assert_eq!(facts.bound_by().map(|c| c.kind), Some(CeilingKind::Slots));
+    }
+
+    #[test]
+    fn fewer_users_than_slots_are_the_bound() {
+        let mut shape = shape(4, 12);
+        shape.users = Some(24);
+        let facts = facts(shape, 1000, vec![endpoint("io", 240, 100)]);
+        let bound = facts.bound_by().unwrap();
+        assert_eq!((bound.kind.name(), bound.rps), ("load limited", 240.0));
+    }
+
+    #[test]
+    fn no_success_and_no_lock_have_no_ceiling() {
+        let mut shape = shape(0, 1);
+        let none = facts(
+            shape.clone(),
+            1000,
+            vec![endpoint("io", 0, 0).failing("panicked", 3)],
+        );
+        assert!(none.ceilings.is_empty());
+        (shape.exclusive, shape.slots) = (false, None);
+        let free = facts(
+            shape,
+            1000,
+            vec![endpoint("io", 9, 100).asking(100, 0, 100)],
+        );
+        assert!(free.ceilings.is_empty());
+    }
+}

@@ -1,0 +1,174 @@
+//! `gvl wait`: why an endpoint is slow: its requests wait for the lock another holds.
+
+use super::Warning;
+use crate::measure::{EndpointRecording, Facts, figure};
+use std::time::Duration;
+
+/// A mean wait per request below this is lost in the noise of a scheduler.
+const WAIT_MIN: Duration = Duration::from_millis(2);
+
+/// The least share of the mean latency that is worth a word.
+const LATENCY_SHARE_MIN: f64 = 0.01;
+
+/// The least share of requests that wait at all for their p99 to show it.
+const WAITING_MIN: f64 = 0.01;
+
+/// The share of a quantum from which one wait means standing behind a busy holder.
+const QUANTUM_SHARE: f64 = 0.5;
+
+const REMEDY: &str = "serve the locked work from other processes (more workers, fewer threads), or \
+                      move it into code that releases the GVL";
+
+pub(super) fn check(facts: &Facts) -> Option<Warning> {
+    if !facts.shape.exclusive {
+        return None;
+    }
+    let endpoints = &facts.recording.endpoints;
+    let waiting = endpoints
+        .iter()
+        .filter(|e| waits_long(e) || waits_quanta(e, facts));
+    let worst = waiting.max_by(|a, b| latency_share(a).total_cmp(&latency_share(b)))?;
+    let requests = worst.requests() as f64;
+    let per_request = worst.gvl_waits as f64 / requests;
+    let mean_wait = Duration::from_secs_f64(worst.gvl_wait.as_secs_f64() / requests);
+    Some(Warning {
+        kind: "gvl wait",
+        text: format!(
+            "{} waits for the GVL {} times a request, {} in the mean ({} of its latency){}: {}; {}",
+            worst.name,
+            figure::number(per_request),
+            figure::ms(mean_wait),
+            figure::percent(latency_share(worst)),
+            single_waits(facts),
+            behind(worst, endpoints),
+            REMEDY,
+        ),
+        figures: vec![
+            ("waits_per_request", per_request),
+            ("wait_ms_mean", figure::millis(mean_wait)),
+        ],
+    })
+}
+
+/// Whether the mean request loses a significant part of its latency.
+fn waits_long(endpoint: &EndpointRecording) -> bool {
+    let requests = endpoint.requests() as f64;
+    requests > 0.0
+        && endpoint.gvl_wait.as_secs_f64() >= WAIT_MIN.as_secs_f64() * requests
+        && latency_share(endpoint) >= LATENCY_SHARE_MIN
+}
+
+/// Whether enough requests wait so long at once that p99 shows what the mean hides.
+fn waits_quanta(endpoint: &EndpointRecording, facts: &Facts) -> bool {
+    let wait = facts.recording.gvl.waits.percentile(99.0);
+    let (Some(quantum), Some(wait)) = (facts.shape.quantum, wait) else {
+        return false;
+    };
+    endpoint.gvl_waits > 0
+        && endpoint.gvl_waits as f64 >= WAITING_MIN * endpoint.requests() as f64
+        && wait >= quantum.mul_f64(QUANTUM_SHARE)
+}
+
+/// The share of the endpoint's latency, failures included, that was waiting for the lock.
+fn latency_share(endpoint: &EndpointRecording) -> f64 {
+    let latency = endpoint.latency.sum() + endpoint.failed_latency.sum();
+    if latency.is_zero() {
+        0.0
+    } else {
+        endpoint.gvl_wait.as_secs_f64() / latency.as_secs_f64()
+    }
+}
+
+/// How long one wait is, beside the quantum.
+fn single_waits(facts: &Facts) -> String {
+    let waits = &facts.recording.gvl.waits;
+    let name = &facts.shape.gvl_name;
+    let quantum = match facts.shape.quantum {
+        Some(quantum) => format!("{name}, quantum {}", figure::ms(quantum)),
+        None => name.clone(),
+    };
+    match (waits.percentile(99.0), waits.max()) {
+        (Some(p99), Some(max)) => {
+            format!(
+                ", one wait {} at p99 and {} at most ({quantum})",
+                figure::ms(p99),
+                figure::ms(max)
+            )
+        }
+        _ => format!(" ({quantum})"),
+    }
+}
+
+/// Whom it waits behind: the endpoint that holds the lock longest a request.
+fn behind(waiting: &EndpointRecording, endpoints: &[EndpointRecording]) -> String {
+    let locked = |e: &EndpointRecording| match e.ok() {
+        0 => 0.0,
+        ok => e.demand.locked.as_secs_f64() / ok as f64,
+    };
+    match endpoints
+        .iter()
+        .max_by(|a, b| locked(a).total_cmp(&locked(b)))
+    {
+        Some(holder) if locked(holder) > 0.0 => {
+            let time = figure::ms(Duration::from_secs_f64(locked(holder)));
+            if holder.name == waiting.name {
+                format!("its requests stand behind each other, each holds the lock {time}")
+            } else {
+                format!(
+                    "it stands behind {}, which holds the lock {time} a request",
+                    holder.name
+                )
+            }
+        }
+        _ => "the holder asked for no locked time".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::samples::{endpoint, facts, ms, recording, shape};
+
+    fn mixed(waits: u64, wait_ms: u64) -> Facts {
+        let io = endpoint("io", 50, 310)
+            .asking(104, 4, 4)
+            .waiting(waits, wait_ms);
+        let cpu = endpoint("cpu", 5, 500).asking(400, 400, 400);
+        let mut run = recording(5000, vec![io, cpu]);
+        (0..waits).for_each(|_| run.gvl.waits.record(ms(wait_ms)));
+        Facts::new(shape(0, 5), &[run], &[])
+    }
+
+    #[test]
+    fn waiting_behind_a_cpu_bound_endpoint_is_the_why() {
+        assert_eq!(
+            check(&mixed(100, 100)).unwrap().text,
+            "io waits for the GVL 2 times a request, 200 ms in the mean (65 % of its latency), one \
+             wait 100 ms at p99 and 100 ms at most (cruby-3.3, quantum 100 ms): it stands behind \
+             cpu, which holds the lock 400 ms a request; serve the locked work from other processes \
+             (more workers, fewer threads), or move it into code that releases the GVL"
+        );
+    }
+
+    #[test]
+    fn rare_waits_of_a_quantum_are_told_though_the_mean_hides_them() {
+        let rare = mixed(1, 60);
+        assert!(!waits_long(&rare.recording.endpoints[0]));
+        assert!(check(&rare).is_some());
+    }
+
+    #[test]
+    fn short_waits_and_no_lock_stay_silent() {
+        assert_eq!(check(&mixed(50, 1)), None);
+        let mut free = mixed(100, 100);
+        free.shape.exclusive = false;
+        assert_eq!(check(&free), None);
+    }
+
+    #[test]
+    fn a_single_endpoint_stands_behind_itself() {
+        let cpu = endpoint("cpu", 24, 52).asking(17, 17, 17).waiting(24, 34);
+        let text = check(&facts(shape(0, 3), 410, vec![cpu])).unwrap().text;
+        assert!(text.contains("its requests stand behind each other, each holds the lock 17 ms"));
+    }
+}

@@ -1,0 +1,69 @@
+//! A confidence interval from replications.
+//!
+//! `report` calls it for throughput and p99. Invariant: at least two replications stand behind one.
+
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// The confidence of every interval.
+const CONFIDENCE: f64 = 0.95;
+
+/// Bounds the mean of replications, at 95 % confidence.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Interval {
+    /// The mean of the replications.
+    pub mean: f64,
+    /// The lower bound.
+    pub low: f64,
+    /// The upper bound.
+    pub high: f64,
+    /// The confidence, 0.95.
+    pub confidence: f64,
+    /// How many replications there were.
+    pub replications: u64,
+}
+
+impl Interval {
+    /// Computes `mean ± t(0.975, n - 1) s / sqrt(n)`, with s the sample's standard deviation
+    /// (Student, "The Probable Error of a Mean", 1908); `None` for fewer than two values.
+    pub fn of(values: &[f64]) -> Option<Self> {
+        let n = values.len() as f64;
+        let t = StudentsT::new(0.0, 1.0, n - 1.0).ok()?;
+        let mean = values.iter().sum::<f64>() / n;
+        let variance = values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0);
+        let half = t.inverse_cdf(0.5 + CONFIDENCE / 2.0) * (variance / n).sqrt();
+        Some(Self {
+            mean,
+            low: mean - half,
+            high: mean + half,
+            confidence: CONFIDENCE,
+            replications: values.len() as u64,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_interval_of_one_to_five_is_that_of_the_tables() {
+        let interval = Interval::of(&[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
+        // t(0.975, 4) = 2.776445, s = sqrt(2.5).
+        let half = 2.776_445 * (2.5_f64 / 5.0).sqrt();
+        assert!((interval.low - (3.0 - half)).abs() < 1e-5, "{interval:?}");
+        assert!((interval.high - (3.0 + half)).abs() < 1e-5, "{interval:?}");
+        assert_eq!((interval.mean, interval.replications), (3.0, 5));
+    }
+
+    #[test]
+    fn equal_values_have_an_interval_of_no_width() {
+        let interval = Interval::of(&[9.0, 9.0]).unwrap();
+        assert_eq!((interval.low, interval.high), (9.0, 9.0));
+    }
+
+    #[test]
+    fn one_value_has_no_interval() {
+        assert_eq!(Interval::of(&[1.0]), None);
+        assert_eq!(Interval::of(&[]), None);
+    }
+}

@@ -1,0 +1,80 @@
+//! How a run's event loop fared, as plain data; part of a `Recording`.
+
+use super::Histogram;
+use std::time::Duration;
+
+/// How an event loop fared.
+#[derive(Debug, Clone, Default)]
+pub struct LoopUse {
+    /// How late ready tasks were polled.
+    pub lag: Histogram,
+    /// How many polls there were.
+    pub polls: u64,
+    /// Polls longer than the threshold, by task.
+    pub long_polls: Vec<LongPoll>,
+    /// The length from which a poll counts as long.
+    pub threshold: Duration,
+}
+
+/// The long polls of one task.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LongPoll {
+    /// The task's name, that of its handler.
+    pub task: String,
+    /// How many there were.
+    pub count: u64,
+    /// Their lengths summed.
+    pub total: Duration,
+    /// The longest.
+    pub max: Duration,
+}
+
+impl LoopUse {
+    /// Adds another replication's loop; long polls match by task.
+    pub fn merge(&mut self, other: &Self) {
+        self.lag.merge(&other.lag);
+        self.polls += other.polls;
+        self.threshold = self.threshold.max(other.threshold);
+        for theirs in &other.long_polls {
+            match self
+                .long_polls
+                .iter_mut()
+                .find(|mine| mine.task == theirs.task)
+            {
+                Some(mine) => mine.merge(theirs),
+                None => self.long_polls.push(theirs.clone()),
+            }
+        }
+    }
+}
+
+impl LongPoll {
+    fn merge(&mut self, other: &Self) {
+        self.count += other.count;
+        self.total += other.total;
+        self.max = self.max.max(other.max);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::samples::ms;
+
+    #[test]
+    fn long_polls_add_by_task() {
+        let poll = |count, max| LoopUse {
+            long_polls: vec![LongPoll {
+                task: "cpu".into(),
+                count,
+                total: ms(max),
+                max: ms(max),
+            }],
+            ..Default::default()
+        };
+        let mut merged = poll(1, 30);
+        merged.merge(&poll(2, 20));
+        let long = &merged.long_polls[0];
+        assert_eq!((long.count, long.total, long.max), (3, ms(50), ms(30)));
+    }
+}

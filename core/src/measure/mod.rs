@@ -1,0 +1,25 @@
+//! What a run left behind, and what can be said of it: figures, ceilings, doubts.
+//!
+//! Engines fill a [`Recording`] for each replication; `report` turns them into rows. Nothing here
+//! runs, waits or reads a clock.
+
+mod ceiling;
+pub mod checks;
+pub(crate) mod facts;
+pub(crate) mod figure;
+mod gvl_use;
+mod histogram;
+mod interval;
+mod loop_use;
+mod recording;
+#[cfg(test)]
+pub(crate) mod samples;
+
+pub use ceiling::{Ceiling, CeilingKind};
+pub use checks::{Check, Warning};
+pub use facts::{Facts, Figures, Shape};
+pub use gvl_use::{GvlUse, ThreadUse};
+pub use histogram::Histogram;
+pub use interval::Interval;
+pub use loop_use::{LongPoll, LoopUse};
+pub use recording::{Demand, EndpointRecording, QueueUse, Recording};

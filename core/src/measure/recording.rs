@@ -1,0 +1,212 @@
+//! What one run left behind, as plain data.
+//!
+//! An engine fills one [`Recording`] for each replication of a model; `Facts` merges them. Holds no
+//! judgement. Merging adds: the merged recording is that of one long run.
+
+use super::{GvlUse, Histogram, LoopUse};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// What one replication of one model left behind.
+#[derive(Debug, Clone, Default)]
+pub struct Recording {
+    /// Time from the first request sent to the last answer.
+    pub elapsed: Duration,
+    /// What each endpoint answered, in the order of the workload.
+    pub endpoints: Vec<EndpointRecording>,
+    /// Process id and how many requests it answered successfully.
+    pub processes: BTreeMap<u32, u64>,
+    /// How the lock was used, all processes together.
+    pub gvl: GvlUse,
+    /// CPU time of the server's processes during the run.
+    pub cpu: Duration,
+    /// How deep the queue in front of the threads was.
+    pub queue: QueueUse,
+    /// How the event loop fared, where there is one.
+    pub event_loop: Option<LoopUse>,
+}
+
+/// What one endpoint answered.
+#[derive(Debug, Clone, Default)]
+pub struct EndpointRecording {
+    /// The endpoint's name in the workload.
+    pub name: String,
+    /// Latencies of the successful requests.
+    pub latency: Histogram,
+    /// Failed requests by kind, such as `status 500`, `timed out`, `panicked`, `rejected`.
+    pub failed: BTreeMap<String, u64>,
+    /// Latencies of the failed requests.
+    pub failed_latency: Histogram,
+    /// What the successful requests asked for, summed.
+    pub demand: Demand,
+    /// Time all requests, failed ones too, waited for the GVL, summed.
+    pub gvl_wait: Duration,
+    /// How many times a request had to wait for the GVL, all requests together.
+    pub gvl_waits: u64,
+}
+
+/// Time asked for by steps of a workload, without any waiting for a turn.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Demand {
+    /// All steps: what a request takes when it is alone.
+    pub service: Duration,
+    /// Steps that use a processor, with or without the GVL.
+    pub cpu: Duration,
+    /// Steps that hold the GVL.
+    pub locked: Duration,
+}
+
+/// How deep the queue in front of the threads was.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct QueueUse {
+    /// Requests waiting, averaged over time.
+    pub depth_mean: f64,
+    /// The most requests that waited at once.
+    pub depth_max: u64,
+}
+
+impl Recording {
+    /// Adds another replication: times, counts and histograms add, endpoints match by name.
+    pub fn merge(&mut self, other: &Self) {
+        self.queue = self
+            .queue
+            .followed_by(self.elapsed, other.queue, other.elapsed);
+        self.elapsed += other.elapsed;
+        for theirs in &other.endpoints {
+            match self
+                .endpoints
+                .iter_mut()
+                .find(|mine| mine.name == theirs.name)
+            {
+                Some(mine) => mine.merge(theirs),
+                None => self.endpoints.push(theirs.clone()),
+            }
+        }
+        add_counts(&mut self.processes, &other.processes);
+        self.gvl.merge(&other.gvl);
+        self.cpu += other.cpu;
+        match (&mut self.event_loop, &other.event_loop) {
+            (Some(mine), Some(theirs)) => mine.merge(theirs),
+            (mine @ None, theirs) => mine.clone_from(theirs),
+            (Some(_), None) => {}
+        }
+    }
+
+    /// Sums all endpoints into one called `name`.
+    pub fn overall(&self, name: &str) -> EndpointRecording {
+        let mut sum = EndpointRecording {
+            name: name.to_owned(),
+            ..Default::default()
+        };
+        self.endpoints
+            .iter()
+            .for_each(|endpoint| sum.merge(endpoint));
+        sum
+    }
+}
+
+impl EndpointRecording {
+    /// Adds what the same endpoint answered elsewhere.
+    pub fn merge(&mut self, other: &Self) {
+        self.latency.merge(&other.latency);
+        add_counts(&mut self.failed, &other.failed);
+        self.failed_latency.merge(&other.failed_latency);
+        self.demand.add(other.demand);
+        self.gvl_wait += other.gvl_wait;
+        self.gvl_waits += other.gvl_waits;
+    }
+
+    /// Counts the successful requests.
+    pub fn ok(&self) -> u64 {
+        self.latency.count()
+    }
+
+    /// Counts the failed requests of all kinds.
+    pub fn failures(&self) -> u64 {
+        self.failed.values().sum()
+    }
+
+    /// Counts all requests.
+    pub fn requests(&self) -> u64 {
+        self.ok() + self.failures()
+    }
+}
+
+impl Demand {
+    /// Adds what another request asked for.
+    pub fn add(&mut self, other: Self) {
+        self.service += other.service;
+        self.cpu += other.cpu;
+        self.locked += other.locked;
+    }
+}
+
+impl QueueUse {
+    /// The queue of two runs after each other: the mean is weighted by time.
+    fn followed_by(self, elapsed: Duration, next: Self, next_elapsed: Duration) -> Self {
+        let (first, second) = (elapsed.as_secs_f64(), next_elapsed.as_secs_f64());
+        let area = self.depth_mean * first + next.depth_mean * second;
+        let time = first + second;
+        Self {
+            depth_mean: if time > 0.0 { area / time } else { 0.0 },
+            depth_max: self.depth_max.max(next.depth_max),
+        }
+    }
+}
+
+fn add_counts<K: Clone + Ord>(sum: &mut BTreeMap<K, u64>, counts: &BTreeMap<K, u64>) {
+    for (key, n) in counts {
+        *sum.entry(key.clone()).or_default() += n;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::samples::{endpoint, ms};
+
+    #[test]
+    fn two_replications_merge_into_one_long_run() {
+        let one = Recording {
+            elapsed: ms(1000),
+            endpoints: vec![endpoint("io", 3, 100).failing("status 500", 1)],
+            processes: BTreeMap::from([(7, 3)]),
+            queue: QueueUse {
+                depth_mean: 2.0,
+                depth_max: 3,
+            },
+            ..Default::default()
+        };
+        let two = Recording {
+            elapsed: ms(3000),
+            endpoints: vec![endpoint("io", 2, 100), endpoint("cpu", 1, 50)],
+            processes: BTreeMap::from([(7, 1), (8, 2)]),
+            queue: QueueUse {
+                depth_mean: 6.0,
+                depth_max: 9,
+            },
+            ..Default::default()
+        };
+        let mut merged = Recording::default();
+        merged.merge(&one);
+        merged.merge(&two);
+        assert_eq!(merged.elapsed, ms(4000));
+        assert_eq!(
+            merged.queue,
+            QueueUse {
+                depth_mean: 5.0,
+                depth_max: 9
+            }
+        );
+        assert_eq!(merged.processes, BTreeMap::from([(7, 4), (8, 2)]));
+        let names: Vec<_> = merged
+            .endpoints
+            .iter()
+            .map(|e| (e.name.as_str(), e.ok()))
+            .collect();
+        assert_eq!(names, [("io", 5), ("cpu", 1)]);
+        let all = merged.overall("all");
+        assert_eq!((all.ok(), all.failures(), all.requests()), (6, 1, 7));
+        assert_eq!(all.demand.service, ms(550));
+    }
+}

@@ -1,0 +1,182 @@
+//! The report as one document.
+//!
+//! Serialises to the JSON that `DESIGN.md` fixes: its keys stay, others may be added.
+
+use super::Row;
+use crate::value::Value;
+use serde::Serialize;
+use std::thread;
+
+/// Holds what an experiment gave, on any engine.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    /// The experiment as its file has it.
+    pub experiment: Value,
+    /// The engine that ran it, such as `real`.
+    pub engine: String,
+    /// The seed of its chance.
+    pub seed: u64,
+    /// The machine it ran on, or the simulated one.
+    pub machine: Machine,
+    /// One row for each model.
+    pub rows: Vec<Row>,
+}
+
+/// Describes a machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Machine {
+    /// Processors the experiment could use.
+    pub cores: u32,
+    /// The operating system, such as `linux`.
+    pub os: String,
+    /// The processor's architecture, such as `x86_64`.
+    pub arch: String,
+    /// The version of this library.
+    pub gvl_lab: String,
+}
+
+impl Report {
+    /// Tells whether a figure of any row is above its ceiling.
+    pub fn is_impossible(&self) -> bool {
+        self.rows.iter().any(Row::is_impossible)
+    }
+
+    /// Tells whether any row has a successful request.
+    pub fn has_success(&self) -> bool {
+        self.rows.iter().any(Row::has_success)
+    }
+}
+
+impl Machine {
+    /// Describes this machine; its cores are those this process may use.
+    pub fn here() -> Self {
+        Self {
+            cores: thread::available_parallelism().map_or(1, |n| n.get() as u32),
+            os: std::env::consts::OS.to_owned(),
+            arch: std::env::consts::ARCH.to_owned(),
+            gvl_lab: env!("CARGO_PKG_VERSION").to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::report::view::samples::{all_failed, report, slow_io};
+    use serde_json::Value as Json;
+
+    fn keys(json: &Json) -> Vec<&str> {
+        json.as_object()
+            .unwrap()
+            .keys()
+            .map(String::as_str)
+            .collect()
+    }
+
+    /// Parses the text, whose order of keys is lost, and lists the keys of each level.
+    fn check(json: &Json, at: &str, expected: &[&str]) {
+        let mut expected = expected.to_vec();
+        expected.sort_unstable();
+        assert_eq!(keys(json.pointer(at).unwrap()), expected, "{at}");
+    }
+
+    #[test]
+    fn the_document_has_the_keys_of_the_design() {
+        let json = serde_json::to_value(report(vec![slow_io()])).unwrap();
+        check(
+            &json,
+            "",
+            &["experiment", "engine", "seed", "machine", "rows"],
+        );
+        check(&json, "/machine", &["cores", "os", "arch", "gvl_lab"]);
+        check(
+            &json,
+            "/rows/0",
+            &[
+                "model",
+                "workers",
+                "threads",
+                "slots",
+                "requests",
+                "ok",
+                "failed",
+                "throughput_rps",
+                "latency_ms",
+                "processes",
+                "gvl",
+                "cpu_share",
+                "queue",
+                "event_loop",
+                "ceilings",
+                "bound_by",
+                "interval",
+                "endpoints",
+                "published",
+                "warnings",
+            ],
+        );
+        check(
+            &json,
+            "/rows/0/latency_ms",
+            &["count", "mean", "p50", "p90", "p95", "p99", "p999", "max"],
+        );
+        check(
+            &json,
+            "/rows/0/gvl",
+            &[
+                "name",
+                "wait_share",
+                "hold_share",
+                "handoffs",
+                "forced_yields",
+                "waits",
+                "wait_ms",
+            ],
+        );
+        check(&json, "/rows/0/gvl/wait_ms", &["p50", "p99", "max"]);
+        check(&json, "/rows/0/queue", &["depth_mean", "depth_max"]);
+        check(
+            &json,
+            "/rows/0/event_loop",
+            &["lag_ms", "polls", "long_polls", "threshold_ms"],
+        );
+        check(&json, "/rows/0/ceilings/0", &["kind", "rps", "formula"]);
+        check(
+            &json,
+            "/rows/0/interval",
+            &["throughput_rps", "p99_ms", "confidence", "replications"],
+        );
+        check(&json, "/rows/0/interval/p99_ms", &["mean", "low", "high"]);
+        check(
+            &json,
+            "/rows/0/endpoints/0",
+            &[
+                "name",
+                "requests",
+                "ok",
+                "failed",
+                "throughput_rps",
+                "latency_ms",
+                "gvl_wait_ms_mean",
+                "gvl_waits_per_request",
+            ],
+        );
+        check(&json, "/rows/0/warnings/0", &["kind", "text"]);
+    }
+
+    #[test]
+    fn a_failed_run_has_no_throughput() {
+        let report = report(vec![all_failed()]);
+        let json = serde_json::to_value(&report).unwrap();
+        assert_eq!(json.pointer("/rows/0/ok"), Some(&Json::from(0)));
+        assert_eq!(json.pointer("/rows/0/throughput_rps"), Some(&Json::Null));
+        assert_eq!(json.pointer("/rows/0/latency_ms/p99"), Some(&Json::Null));
+        assert_eq!(json.pointer("/rows/0/interval"), Some(&Json::Null));
+        assert_eq!(
+            json.pointer("/rows/0/failed/status 500"),
+            Some(&Json::from(320))
+        );
+        assert!(json.pointer("/rows/0/endpoints").is_none());
+        assert!(!report.has_success());
+        assert!(!report.is_impossible());
+    }
+}

@@ -1,0 +1,22 @@
+//! The document every engine gives, and the views of it.
+//!
+//! `experiment` makes a [`Row`] of each model's replications and a [`Report`] of all rows; a view
+//! sees only a [`Report`]. Nothing here runs or measures.
+
+mod document;
+mod endpoint;
+mod event_loop;
+mod gvl;
+mod interval;
+mod latency;
+mod row;
+pub mod view;
+
+pub use document::{Machine, Report};
+pub use endpoint::EndpointRow;
+pub use event_loop::{LongPollRow, LoopRow};
+pub use gvl::GvlRow;
+pub use interval::{Bounds, Intervals};
+pub use latency::{Latency, Spread};
+pub use row::{QueueRow, Row};
+pub use view::{VIEWS, View, view};

@@ -151,10 +151,7 @@ mod tests {
     #[test]
     fn a_message_names_field_value_and_what_is_allowed() {
         let error = Error::invalid("model[0].puma.threads", 0, "1..=1024");
-        assert_eq!(
-            error.to_string(),
-            "model[0].puma.threads: 0 is not allowed, expected 1..=1024"
-        );
+        assert_eq!(error.to_string(), "model[0].puma.threads: 0 is not allowed, expected 1..=1024");
     }
 
     #[test]

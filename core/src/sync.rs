@@ -1,16 +1,16 @@
 //! What the lock is built of: atomics, a mutex, a condition variable and a parker. `parking_lot`
-//! and the standard library as a rule, loom's models of them under `cfg(loom)`.
+//! and the standard library as a rule, loom's models of them under `cfg(model_check)`.
 //!
 //! The only file that names loom. `gvl::lock` is written against it, so that the model checker
 //! runs the same code as everyone else.
 
-#[cfg(not(loom))]
+#[cfg(not(model_check))]
 pub(crate) use real::*;
 
-#[cfg(loom)]
+#[cfg(model_check)]
 pub(crate) use modelled::*;
 
-#[cfg(not(loom))]
+#[cfg(not(model_check))]
 mod real {
     pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard};
     pub(crate) use std::sync::Arc;
@@ -53,12 +53,8 @@ mod real {
             loop {
                 // ORDERING: Acquire pairs with Release in `unpark`: what the waker wrote is seen.
                 // Failure finds NOTIFIED, which the swap below takes.
-                let idle = self.state.compare_exchange(
-                    IDLE,
-                    PARKED,
-                    Ordering::Acquire,
-                    Ordering::Relaxed,
-                );
+                let idle =
+                    self.state.compare_exchange(IDLE, PARKED, Ordering::Acquire, Ordering::Relaxed);
                 if idle.is_err() {
                     self.state.swap(IDLE, Ordering::Acquire);
                     return true;
@@ -101,7 +97,7 @@ mod real {
     }
 }
 
-#[cfg(loom)]
+#[cfg(model_check)]
 mod modelled {
     pub(crate) use loom::sync::Arc;
     pub(crate) use loom::sync::MutexGuard;

@@ -285,9 +285,9 @@ impl<'v> Node<'v> {
     /// The list here.
     pub fn list(&self, expected: &str) -> Option<Vec<Node<'v>>> {
         match self.value {
-            Value::List(items) => {
-                Some(items.iter().enumerate().map(|(n, v)| self.below(format!("[{n}]"), v)).collect())
-            }
+            Value::List(items) => Some(
+                items.iter().enumerate().map(|(n, v)| self.below(format!("[{n}]"), v)).collect(),
+            ),
             _ => self.refuse(expected),
         }
     }

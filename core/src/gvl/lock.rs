@@ -8,9 +8,9 @@
 //! without it. Invariant: while `word` has no `SLOW` bit, the scheduler is quiet and `word` alone
 //! tells who holds the lock.
 
-#[cfg(all(test, loom))]
+#[cfg(all(test, model_check))]
 mod loom_tests;
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(model_check)))]
 mod tests;
 mod ticker;
 
@@ -19,9 +19,7 @@ use super::event::{Event, EventKind, Hook};
 use super::policy::{Decision, Leave, Sched, Step, ThreadId};
 use super::record::Gvl;
 use crate::clock::{self, Nanos};
-use crate::sync::{
-    Arc, AtomicBool, AtomicU64, Condvar, Mutex, MutexGuard, Ordering, Parker,
-};
+use crate::sync::{Arc, AtomicBool, AtomicU64, Condvar, Mutex, MutexGuard, Ordering, Parker};
 use smallvec::SmallVec;
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -177,10 +175,11 @@ impl Lock {
         let shared = &self.life.0;
         let state = shared.state.lock();
         let now = shared.now();
-        let present = state.seats.iter().flatten().map(|seat| ThreadUsage {
-            name: seat.name.clone(),
-            usage: seat.account.usage(now),
-        });
+        let present = state
+            .seats
+            .iter()
+            .flatten()
+            .map(|seat| ThreadUsage { name: seat.name.clone(), usage: seat.account.usage(now) });
         present.chain(state.departed.iter().cloned()).collect()
     }
 }
@@ -251,27 +250,42 @@ impl Member {
         self.id
     }
 
-    /// Takes the lock; [`Member::exit`] gives it back.
+    /// Takes the lock; [`Member::exit`] gives it back. Gives the time when holding began, nought
+    /// where neither accounts nor hooks want it.
     #[inline]
-    pub(crate) fn enter(&self) {
+    pub(crate) fn enter(&self) -> Nanos {
         assert!(!self.inside.replace(true), "the thread holds its lock already");
         let asked = self.mark(Phase::Waiting, EventKind::Ready, 0);
         if self.shared().exclusive && !self.shared().try_take(self.id) {
             self.wait_for_turn(|state, id, now| state.sched.acquire(id, now));
-            self.resume(asked, true);
+            self.resume(asked)
         } else {
-            self.begin_holding(asked);
+            self.begin_holding(asked)
         }
     }
 
-    /// Gives the lock back.
+    /// Gives the lock back, and the time when holding ended as [`Member::enter`] does.
     #[inline]
-    pub(crate) fn exit(&self, how: Leave) {
+    pub(crate) fn exit(&self, how: Leave) -> Nanos {
         assert!(self.inside.replace(false), "the thread does not hold its lock");
-        self.mark(Phase::Blocked, EventKind::Suspended, 0);
+        let now = self.mark(Phase::Blocked, EventKind::Suspended, 0);
         if self.shared().exclusive && !self.shared().try_leave(self.id) {
             self.wait_for_turn(|state, id, now| state.sched.leave(id, how, now));
         }
+        now
+    }
+
+    /// Runs `region` with the lock released; takes it again afterwards, also when it panics.
+    pub(crate) fn blocking<R>(&self, region: impl FnOnce() -> R) -> R {
+        struct Back<'m>(&'m Member);
+        impl Drop for Back<'_> {
+            fn drop(&mut self) {
+                self.0.enter();
+            }
+        }
+        self.exit(Leave::Region);
+        let _back = Back(self);
+        region()
     }
 
     /// Gives way if the thread was asked to and its quantum is over; whether it did.
@@ -305,7 +319,7 @@ impl Member {
         }
         if yields && self.is_observed() {
             // The successor is woken first: hooks run while it does.
-            shared.carry_out(state, &step);
+            Shared::carry_out(shared, state, &step);
             self.tell(EventKind::Suspended, now, 0);
             self.tell(EventKind::Ready, now, 0);
             self.sleep_until_go(step.decision);
@@ -313,7 +327,7 @@ impl Member {
             self.follow(state, step);
         }
         if yields {
-            self.resume(now, true);
+            self.resume(now);
         }
         yields
     }
@@ -327,7 +341,7 @@ impl Member {
     }
 
     fn follow(&self, state: MutexGuard<'_, State>, step: Step) {
-        self.shared().carry_out(state, &step);
+        Shared::carry_out(self.shared(), state, &step);
         self.sleep_until_go(step.decision);
     }
 
@@ -336,23 +350,23 @@ impl Member {
             let woken = self.seat.parker.park(until.map(clock::instant));
             let mut state = self.shared().open();
             let step = state.sched.woken(self.id, !woken, self.shared().now());
-            self.shared().carry_out(state, &step);
+            Shared::carry_out(self.shared(), state, &step);
             decision = step.decision;
         }
     }
 
     /// The lock was got after a wait.
-    fn resume(&self, asked: Nanos, waited: bool) {
+    fn resume(&self, asked: Nanos) -> Nanos {
         let now = self.mark(Phase::Holding, EventKind::Resumed, asked);
-        debug_assert!(now >= asked);
         if self.shared().accounting {
-            self.seat.account.count_acquisition(waited);
+            self.seat.account.count_acquisition(true);
         }
+        now
     }
 
     /// The lock was free: holding begins when it was asked for, without a look at the clock.
     #[inline]
-    fn begin_holding(&self, asked: Nanos) {
+    fn begin_holding(&self, asked: Nanos) -> Nanos {
         if self.shared().accounting {
             self.seat.account.enter(Phase::Holding, asked);
             self.seat.account.count_acquisition(false);
@@ -360,6 +374,7 @@ impl Member {
         if self.is_observed() {
             self.tell(EventKind::Resumed, asked, 0);
         }
+        asked
     }
 
     /// Reads the clock and begins a phase, where anyone wants to know; gives the time.
@@ -422,15 +437,7 @@ impl Held<'_> {
     /// Runs `region` with the lock released, and takes its turn again afterwards, also when
     /// `region` panics.
     pub fn blocking<R>(&mut self, region: impl FnOnce() -> R) -> R {
-        struct Back<'m>(&'m Member);
-        impl Drop for Back<'_> {
-            fn drop(&mut self) {
-                self.0.enter();
-            }
-        }
-        self.member.exit(Leave::Region);
-        let _back = Back(self.member);
-        region()
+        self.member.blocking(region)
     }
 
     /// Gives way if the quantum is over and someone waits; whether it did.
@@ -515,14 +522,14 @@ impl Shared {
     }
 
     /// Does what a step asks for, with the state released: interrupts, wake-ups, the timer.
-    fn carry_out(self: &Arc<Self>, mut state: MutexGuard<'_, State>, step: &Step) {
-        self.close(&state);
+    fn carry_out(this: &Arc<Self>, mut state: MutexGuard<'_, State>, step: &Step) {
+        this.close(&state);
         if let Some(seat) = step.interrupt.and_then(|t| state.seats[t.0 as usize].as_ref()) {
             seat.interrupt.store(true, Ordering::Relaxed);
         }
         let wake: SmallVec<[Arc<Seat>; 2]> =
             step.wake.iter().filter_map(|t| state.seats[t.0 as usize].clone()).collect();
-        ticker::watch(self, &mut state);
+        ticker::watch(this, &mut state);
         drop(state);
         for seat in wake {
             seat.parker.unpark();

@@ -11,9 +11,20 @@ use std::time::Duration;
 
 /// The names that [`Gvl::named`] knows.
 pub const NAMES: &[&str] = &[
-    "cruby-3.1", "cruby-3.2", "cruby-3.3", "cruby-3.4", "cruby-4.0", "cruby-master",
-    "cpython-3.8", "cpython-3.9", "cpython-3.10", "cpython-3.11", "cpython-3.12",
-    "cpython-3.13", "cpython-3.14", "none",
+    "cruby-3.1",
+    "cruby-3.2",
+    "cruby-3.3",
+    "cruby-3.4",
+    "cruby-4.0",
+    "cruby-master",
+    "cpython-3.8",
+    "cpython-3.9",
+    "cpython-3.10",
+    "cpython-3.11",
+    "cpython-3.12",
+    "cpython-3.13",
+    "cpython-3.14",
+    "none",
 ];
 
 /// One line of `gvl-lab models`: a lock's name and what sets it apart.
@@ -83,8 +94,7 @@ pub(super) const CRUBY_4_0: Gvl =
     Gvl { name: Cow::Borrowed("cruby-4.0"), always_reset: true, ..CRUBY_3_3 };
 
 /// 4.0.6 and master.
-const CRUBY_MASTER: Gvl =
-    Gvl { name: Cow::Borrowed("cruby-master"), hot_steal: true, ..CRUBY_4_0 };
+const CRUBY_MASTER: Gvl = Gvl { name: Cow::Borrowed("cruby-master"), hot_steal: true, ..CRUBY_4_0 };
 
 /// 3.8 to 3.14, one policy.
 pub(super) const CPYTHON: Gvl = Gvl {

@@ -97,11 +97,7 @@ impl Ceiling {
             CeilingKind::Gvl if servers == 1 => format!("1 / {time} locked"),
             CeilingKind::Gvl => format!("1 / {time} locked x {servers} processes"),
         };
-        Some(Self {
-            kind,
-            rps: servers as f64 / mean,
-            formula,
-        })
+        Some(Self { kind, rps: servers as f64 / mean, formula })
     }
 }
 
@@ -116,11 +112,8 @@ mod tests {
         shape.users = Some(24);
         let endpoints = vec![endpoint("io", 120, 110).asking(100, 10, 5)];
         let facts = facts(shape, 1000, endpoints);
-        let told: Vec<_> = facts
-            .ceilings
-            .iter()
-            .map(|c| (c.kind.name(), c.rps, c.formula.as_str()))
-            .collect();
+        let told: Vec<_> =
+            facts.ceilings.iter().map(|c| (c.kind.name(), c.rps, c.formula.as_str())).collect();
         assert_eq!(
             told,
             [
@@ -145,18 +138,10 @@ mod tests {
     #[test]
     fn no_success_and_no_lock_have_no_ceiling() {
         let mut shape = shape(0, 1);
-        let none = facts(
-            shape.clone(),
-            1000,
-            vec![endpoint("io", 0, 0).failing("panicked", 3)],
-        );
+        let none = facts(shape.clone(), 1000, vec![endpoint("io", 0, 0).failing("panicked", 3)]);
         assert!(none.ceilings.is_empty());
         (shape.exclusive, shape.slots) = (false, None);
-        let free = facts(
-            shape,
-            1000,
-            vec![endpoint("io", 9, 100).asking(100, 0, 100)],
-        );
+        let free = facts(shape, 1000, vec![endpoint("io", 9, 100).asking(100, 0, 100)]);
         assert!(free.ceilings.is_empty());
     }
 }

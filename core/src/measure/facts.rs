@@ -61,9 +61,7 @@ impl Facts {
     /// Merges the replications of one model and works out its ceilings.
     pub fn new(shape: Shape, replications: &[Recording], published: &[(String, f64)]) -> Self {
         let mut recording = Recording::default();
-        replications
-            .iter()
-            .for_each(|replication| recording.merge(replication));
+        replications.iter().for_each(|replication| recording.merge(replication));
         let overall = recording.overall("all");
         let ceilings = Ceiling::all(&shape, &overall);
         Self {
@@ -94,21 +92,12 @@ impl Facts {
 
     /// Gives the share of the processors' time that the server used: CPU / (elapsed x cores).
     pub fn cpu_share(&self) -> Option<f64> {
-        share(
-            self.recording.cpu,
-            self.recording.elapsed * self.shape.cores,
-        )
+        share(self.recording.cpu, self.recording.elapsed * self.shape.cores)
     }
 
     /// Bounds a figure of the replications; those without the figure (no success) are left out.
     pub fn interval(&self, figure: impl FnMut(&Figures) -> Option<f64>) -> Option<Interval> {
-        Interval::of(
-            &self
-                .replications
-                .iter()
-                .filter_map(figure)
-                .collect::<Vec<_>>(),
-        )
+        Interval::of(&self.replications.iter().filter_map(figure).collect::<Vec<_>>())
     }
 }
 

@@ -20,11 +20,7 @@ pub(crate) fn ms(duration: Duration) -> String {
 /// A number with 4 significant digits, all digits before the point, no noughts at the end.
 pub(crate) fn number(x: f64) -> String {
     if x == 0.0 || !x.is_finite() {
-        return if x == 0.0 {
-            "0".to_owned()
-        } else {
-            "-".to_owned()
-        };
+        return if x == 0.0 { "0".to_owned() } else { "-".to_owned() };
     }
     let decimals = (DIGITS - 1 - x.abs().log10().floor() as i32).clamp(0, 9) as usize;
     let text = format!("{x:.decimals$}");
@@ -58,13 +54,9 @@ mod tests {
 
     #[test]
     fn numbers_keep_four_digits() {
-        for (x, expected) in [
-            (0.0, "0"),
-            (100.0, "100"),
-            (9.3999, "9.4"),
-            (13704.4, "13704"),
-            (0.012345, "0.01235"),
-        ] {
+        for (x, expected) in
+            [(0.0, "0"), (100.0, "100"), (9.3999, "9.4"), (13704.4, "13704"), (0.012345, "0.01235")]
+        {
             assert_eq!(number(x), expected);
         }
         assert_eq!(ms(Duration::from_micros(17_400)), "17.4 ms");

@@ -28,20 +28,13 @@ impl Histogram {
     /// Makes an empty histogram, which grows with what it counts.
     pub fn new() -> Self {
         let buckets = hdrhistogram::Histogram::new(DIGITS).expect("3 digits are allowed");
-        Self {
-            buckets,
-            sum_ns: 0,
-            min_ns: u64::MAX,
-            max_ns: 0,
-        }
+        Self { buckets, sum_ns: 0, min_ns: u64::MAX, max_ns: 0 }
     }
 
     /// Counts one duration.
     pub fn record(&mut self, duration: Duration) {
         let ns = clock::nanos(duration).min(LONGEST_NS);
-        self.buckets
-            .record(ns)
-            .expect("the buckets grow to any duration");
+        self.buckets.record(ns).expect("the buckets grow to any duration");
         self.sum_ns += u128::from(ns);
         self.min_ns = self.min_ns.min(ns);
         self.max_ns = self.max_ns.max(ns);
@@ -49,9 +42,7 @@ impl Histogram {
 
     /// Adds all durations of another histogram.
     pub fn merge(&mut self, other: &Self) {
-        self.buckets
-            .add(&other.buckets)
-            .expect("the buckets grow to any duration");
+        self.buckets.add(&other.buckets).expect("the buckets grow to any duration");
         self.sum_ns += other.sum_ns;
         self.min_ns = self.min_ns.min(other.min_ns);
         self.max_ns = self.max_ns.max(other.max_ns);
@@ -98,9 +89,7 @@ impl Histogram {
         }
         let count = self.count() as f64;
         // 99.9 % of 1000 is 999, though 99.9 is no binary fraction: a rank a hair above is whole.
-        let rank = (p.clamp(0.0, 100.0) * count / 100.0 * (1.0 - 1e-12))
-            .ceil()
-            .max(1.0);
+        let rank = (p.clamp(0.0, 100.0) * count / 100.0 * (1.0 - 1e-12)).ceil().max(1.0);
         if rank >= count {
             return self.max();
         }
@@ -111,10 +100,7 @@ impl Histogram {
     /// Lists what was recorded, shortest first: the middle of each bucket and its count.
     pub fn buckets(&self) -> impl Iterator<Item = (Duration, u64)> + '_ {
         self.buckets.iter_recorded().map(|bucket| {
-            (
-                self.middle(bucket.value_iterated_to()),
-                bucket.count_since_last_iteration(),
-            )
+            (self.middle(bucket.value_iterated_to()), bucket.count_since_last_iteration())
         })
     }
 
@@ -142,9 +128,7 @@ mod tests {
 
     fn of_ms(values: impl IntoIterator<Item = u64>) -> Histogram {
         let mut histogram = Histogram::new();
-        values
-            .into_iter()
-            .for_each(|ms| histogram.record(Duration::from_millis(ms)));
+        values.into_iter().for_each(|ms| histogram.record(Duration::from_millis(ms)));
         histogram
     }
 
@@ -157,10 +141,7 @@ mod tests {
         assert_eq!(histogram.count(), 3);
         assert_eq!(histogram.min(), Some(Duration::from_nanos(1)));
         assert_eq!(histogram.max(), Some(Duration::from_nanos(10_000_000_019)));
-        assert_eq!(
-            histogram.mean(),
-            Some(Duration::from_nanos(10_999_999_957 / 3))
-        );
+        assert_eq!(histogram.mean(), Some(Duration::from_nanos(10_999_999_957 / 3)));
         assert_eq!(histogram.percentile(100.0), histogram.max());
     }
 

@@ -36,11 +36,7 @@ impl LoopUse {
         self.polls += other.polls;
         self.threshold = self.threshold.max(other.threshold);
         for theirs in &other.long_polls {
-            match self
-                .long_polls
-                .iter_mut()
-                .find(|mine| mine.task == theirs.task)
-            {
+            match self.long_polls.iter_mut().find(|mine| mine.task == theirs.task) {
                 Some(mine) => mine.merge(theirs),
                 None => self.long_polls.push(theirs.clone()),
             }
@@ -64,12 +60,7 @@ mod tests {
     #[test]
     fn long_polls_add_by_task() {
         let poll = |count, max| LoopUse {
-            long_polls: vec![LongPoll {
-                task: "cpu".into(),
-                count,
-                total: ms(max),
-                max: ms(max),
-            }],
+            long_polls: vec![LongPoll { task: "cpu".into(), count, total: ms(max), max: ms(max) }],
             ..Default::default()
         };
         let mut merged = poll(1, 30);

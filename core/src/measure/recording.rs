@@ -4,6 +4,7 @@
 //! judgement. Merging adds: the merged recording is that of one long run.
 
 use super::{GvlUse, Histogram, LoopUse};
+use crate::workload::Demand;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -45,17 +46,6 @@ pub struct EndpointRecording {
     pub gvl_waits: u64,
 }
 
-/// Time asked for by steps of a workload, without any waiting for a turn.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Demand {
-    /// All steps: what a request takes when it is alone.
-    pub service: Duration,
-    /// Steps that use a processor, with or without the GVL.
-    pub cpu: Duration,
-    /// Steps that hold the GVL.
-    pub locked: Duration,
-}
-
 /// How deep the queue in front of the threads was.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct QueueUse {
@@ -68,16 +58,10 @@ pub struct QueueUse {
 impl Recording {
     /// Adds another replication: times, counts and histograms add, endpoints match by name.
     pub fn merge(&mut self, other: &Self) {
-        self.queue = self
-            .queue
-            .followed_by(self.elapsed, other.queue, other.elapsed);
+        self.queue = self.queue.followed_by(self.elapsed, other.queue, other.elapsed);
         self.elapsed += other.elapsed;
         for theirs in &other.endpoints {
-            match self
-                .endpoints
-                .iter_mut()
-                .find(|mine| mine.name == theirs.name)
-            {
+            match self.endpoints.iter_mut().find(|mine| mine.name == theirs.name) {
                 Some(mine) => mine.merge(theirs),
                 None => self.endpoints.push(theirs.clone()),
             }
@@ -94,13 +78,8 @@ impl Recording {
 
     /// Sums all endpoints into one called `name`.
     pub fn overall(&self, name: &str) -> EndpointRecording {
-        let mut sum = EndpointRecording {
-            name: name.to_owned(),
-            ..Default::default()
-        };
-        self.endpoints
-            .iter()
-            .for_each(|endpoint| sum.merge(endpoint));
+        let mut sum = EndpointRecording { name: name.to_owned(), ..Default::default() };
+        self.endpoints.iter().for_each(|endpoint| sum.merge(endpoint));
         sum
     }
 }
@@ -129,15 +108,6 @@ impl EndpointRecording {
     /// Counts all requests.
     pub fn requests(&self) -> u64 {
         self.ok() + self.failures()
-    }
-}
-
-impl Demand {
-    /// Adds what another request asked for.
-    pub fn add(&mut self, other: Self) {
-        self.service += other.service;
-        self.cpu += other.cpu;
-        self.locked += other.locked;
     }
 }
 
@@ -171,39 +141,23 @@ mod tests {
             elapsed: ms(1000),
             endpoints: vec![endpoint("io", 3, 100).failing("status 500", 1)],
             processes: BTreeMap::from([(7, 3)]),
-            queue: QueueUse {
-                depth_mean: 2.0,
-                depth_max: 3,
-            },
+            queue: QueueUse { depth_mean: 2.0, depth_max: 3 },
             ..Default::default()
         };
         let two = Recording {
             elapsed: ms(3000),
             endpoints: vec![endpoint("io", 2, 100), endpoint("cpu", 1, 50)],
             processes: BTreeMap::from([(7, 1), (8, 2)]),
-            queue: QueueUse {
-                depth_mean: 6.0,
-                depth_max: 9,
-            },
+            queue: QueueUse { depth_mean: 6.0, depth_max: 9 },
             ..Default::default()
         };
         let mut merged = Recording::default();
         merged.merge(&one);
         merged.merge(&two);
         assert_eq!(merged.elapsed, ms(4000));
-        assert_eq!(
-            merged.queue,
-            QueueUse {
-                depth_mean: 5.0,
-                depth_max: 9
-            }
-        );
+        assert_eq!(merged.queue, QueueUse { depth_mean: 5.0, depth_max: 9 });
         assert_eq!(merged.processes, BTreeMap::from([(7, 4), (8, 2)]));
-        let names: Vec<_> = merged
-            .endpoints
-            .iter()
-            .map(|e| (e.name.as_str(), e.ok()))
-            .collect();
+        let names: Vec<_> = merged.endpoints.iter().map(|e| (e.name.as_str(), e.ok())).collect();
         assert_eq!(names, [("io", 5), ("cpu", 1)]);
         let all = merged.overall("all");
         assert_eq!((all.ok(), all.failures(), all.requests()), (6, 1, 7));

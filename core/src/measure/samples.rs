@@ -1,6 +1,7 @@
 //! Small recordings for the tests of `measure` and `report`.
 
-use super::{Demand, EndpointRecording, Facts, Recording, Shape};
+use super::{EndpointRecording, Facts, Recording, Shape};
+use crate::workload::Demand;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -10,10 +11,7 @@ pub(crate) fn ms(n: u64) -> Duration {
 
 /// An endpoint whose `ok` requests all took `latency_ms` and asked for as much service time.
 pub(crate) fn endpoint(name: &str, ok: u32, latency_ms: u64) -> EndpointRecording {
-    let mut endpoint = EndpointRecording {
-        name: name.to_owned(),
-        ..Default::default()
-    };
+    let mut endpoint = EndpointRecording { name: name.to_owned(), ..Default::default() };
     (0..ok).for_each(|_| endpoint.latency.record(ms(latency_ms)));
     endpoint.demand.service = ms(latency_ms) * ok;
     endpoint
@@ -30,11 +28,7 @@ impl EndpointRecording {
     pub(crate) fn asking(mut self, service: u64, cpu: u64, locked: u64) -> Self {
         let ok = self.ok() as u32;
         let [service, cpu, locked] = [service, cpu, locked].map(|n| ms(n) * ok);
-        self.demand = Demand {
-            service,
-            cpu,
-            locked,
-        };
+        self.demand = Demand { service, cpu, locked };
         self
     }
 
@@ -62,12 +56,7 @@ pub(crate) fn shape(workers: u32, threads: u32) -> Shape {
 pub(crate) fn recording(elapsed_ms: u64, endpoints: Vec<EndpointRecording>) -> Recording {
     let ok = endpoints.iter().map(EndpointRecording::ok).sum();
     let processes = BTreeMap::from([(100, ok)]);
-    Recording {
-        elapsed: ms(elapsed_ms),
-        endpoints,
-        processes,
-        ..Default::default()
-    }
+    Recording { elapsed: ms(elapsed_ms), endpoints, processes, ..Default::default() }
 }
 
 pub(crate) fn facts(shape: Shape, elapsed_ms: u64, endpoints: Vec<EndpointRecording>) -> Facts {

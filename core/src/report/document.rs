@@ -65,11 +65,7 @@ mod tests {
     use serde_json::Value as Json;
 
     fn keys(json: &Json) -> Vec<&str> {
-        json.as_object()
-            .unwrap()
-            .keys()
-            .map(String::as_str)
-            .collect()
+        json.as_object().unwrap().keys().map(String::as_str).collect()
     }
 
     /// Parses the text, whose order of keys is lost, and lists the keys of each level.
@@ -82,11 +78,7 @@ mod tests {
     #[test]
     fn the_document_has_the_keys_of_the_design() {
         let json = serde_json::to_value(report(vec![slow_io()])).unwrap();
-        check(
-            &json,
-            "",
-            &["experiment", "engine", "seed", "machine", "rows"],
-        );
+        check(&json, "", &["experiment", "engine", "seed", "machine", "rows"]);
         check(&json, "/machine", &["cores", "os", "arch", "gvl_lab"]);
         check(
             &json,
@@ -122,23 +114,11 @@ mod tests {
         check(
             &json,
             "/rows/0/gvl",
-            &[
-                "name",
-                "wait_share",
-                "hold_share",
-                "handoffs",
-                "forced_yields",
-                "waits",
-                "wait_ms",
-            ],
+            &["name", "wait_share", "hold_share", "handoffs", "forced_yields", "waits", "wait_ms"],
         );
         check(&json, "/rows/0/gvl/wait_ms", &["p50", "p99", "max"]);
         check(&json, "/rows/0/queue", &["depth_mean", "depth_max"]);
-        check(
-            &json,
-            "/rows/0/event_loop",
-            &["lag_ms", "polls", "long_polls", "threshold_ms"],
-        );
+        check(&json, "/rows/0/event_loop", &["lag_ms", "polls", "long_polls", "threshold_ms"]);
         check(&json, "/rows/0/ceilings/0", &["kind", "rps", "formula"]);
         check(
             &json,
@@ -171,10 +151,7 @@ mod tests {
         assert_eq!(json.pointer("/rows/0/throughput_rps"), Some(&Json::Null));
         assert_eq!(json.pointer("/rows/0/latency_ms/p99"), Some(&Json::Null));
         assert_eq!(json.pointer("/rows/0/interval"), Some(&Json::Null));
-        assert_eq!(
-            json.pointer("/rows/0/failed/status 500"),
-            Some(&Json::from(320))
-        );
+        assert_eq!(json.pointer("/rows/0/failed/status 500"), Some(&Json::from(320)));
         assert!(json.pointer("/rows/0/endpoints").is_none());
         assert!(!report.has_success());
         assert!(!report.is_impossible());

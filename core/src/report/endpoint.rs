@@ -36,11 +36,7 @@ impl EndpointRow {
         if recording.endpoints.len() < 2 {
             return Vec::new();
         }
-        recording
-            .endpoints
-            .iter()
-            .map(|e| Self::of(e, recording.elapsed))
-            .collect()
+        recording.endpoints.iter().map(|e| Self::of(e, recording.elapsed)).collect()
     }
 
     /// Makes the figures of one endpoint, whose run took `elapsed`.

@@ -53,12 +53,7 @@ mod tests {
     fn shares_are_of_the_threads_time_and_of_the_locks_time() {
         let mut run = recording(1000, Vec::new());
         let (wait, hold, blocked) = (ms(300), ms(500), ms(1200));
-        run.gvl = GvlUse {
-            wait,
-            hold,
-            blocked,
-            ..Default::default()
-        };
+        run.gvl = GvlUse { wait, hold, blocked, ..Default::default() };
         let gvl = GvlRow::of(&Facts::new(shape(2, 3), &[run], &[]));
         assert_eq!((gvl.wait_share, gvl.hold_share), (Some(0.15), Some(0.25)));
     }

@@ -58,11 +58,7 @@ impl Spread {
     /// Summarises a histogram.
     pub fn of(histogram: &Histogram) -> Self {
         let percentile = |p| histogram.percentile(p).map(rounded_ms);
-        Self {
-            p50: percentile(50.0),
-            p99: percentile(99.0),
-            max: histogram.max().map(rounded_ms),
-        }
+        Self { p50: percentile(50.0), p99: percentile(99.0), max: histogram.max().map(rounded_ms) }
     }
 }
 

@@ -89,10 +89,7 @@ impl Row {
         published: &[(String, f64)],
     ) -> Self {
         let facts = Facts::new(shape.clone(), replications, published);
-        let round = |c: &Ceiling| Ceiling {
-            rps: rounded(c.rps),
-            ..c.clone()
-        };
+        let round = |c: &Ceiling| Ceiling { rps: rounded(c.rps), ..c.clone() };
         Self {
             model: label.to_owned(),
             workers: shape.workers,
@@ -122,9 +119,7 @@ impl Row {
 
     /// Tells whether a figure is above its ceiling.
     pub fn is_impossible(&self) -> bool {
-        self.warnings
-            .iter()
-            .any(|warning| warning.kind == IMPOSSIBLE)
+        self.warnings.iter().any(|warning| warning.kind == IMPOSSIBLE)
     }
 
     /// Tells whether any request succeeded.
@@ -134,9 +129,7 @@ impl Row {
 
     /// Gives the lowest ceiling, which bounds the row.
     pub fn ceiling(&self) -> Option<&Ceiling> {
-        self.ceilings
-            .iter()
-            .find(|ceiling| Some(ceiling.kind.name()) == self.bound_by)
+        self.ceilings.iter().find(|ceiling| Some(ceiling.kind.name()) == self.bound_by)
     }
 
     /// Names the row: its label, workers and threads, such as `puma 4x3`.
@@ -147,10 +140,7 @@ impl Row {
 
 impl QueueRow {
     fn of(queue: QueueUse) -> Self {
-        Self {
-            depth_mean: rounded(queue.depth_mean),
-            depth_max: queue.depth_max,
-        }
+        Self { depth_mean: rounded(queue.depth_mean), depth_max: queue.depth_max }
     }
 }
 

@@ -75,9 +75,7 @@ impl Dist {
                     return node.refuse(format!("1 to {EMPIRICAL_MAX} durations"));
                 }
                 let durations: Vec<_> = items.iter().map(duration::read).collect();
-                Some(Self::Empirical(
-                    durations.into_iter().collect::<Option<_>>()?,
-                ))
+                Some(Self::Empirical(durations.into_iter().collect::<Option<_>>()?))
             }
             _ => node.refuse(EXPECTED),
         }
@@ -91,10 +89,9 @@ impl Dist {
             Self::LogNormal { median, sigma } => {
                 of_ns(ns_of(*median) * libm::exp(sigma * stream.normal()))
             }
-            Self::Empirical(durations) => durations
-                .get(stream.below(durations.len()))
-                .copied()
-                .unwrap_or_default(),
+            Self::Empirical(durations) => {
+                durations.get(stream.below(durations.len())).copied().unwrap_or_default()
+            }
         }
     }
 
@@ -177,9 +174,7 @@ fn parse_lognormal(arguments: &str) -> Option<Dist> {
     let (median, sigma) = arguments.split_once(',')?;
     let median = duration::parse(median.trim()).ok()?;
     let sigma: f64 = sigma.trim().parse().ok()?;
-    (0.0..=SIGMA_MAX)
-        .contains(&sigma)
-        .then(|| lognormal(median, sigma))
+    (0.0..=SIGMA_MAX).contains(&sigma).then(|| lognormal(median, sigma))
 }
 
 /// Splits `name(arguments)`.
@@ -216,10 +211,7 @@ mod tests {
         let mut stream = Stream::new(3, "dist", 0);
         let sum: f64 = (0..DRAWS).map(|_| ns_of(dist.draw(&mut stream))).sum();
         let off = (sum / f64::from(DRAWS) - ns_of(dist.mean())).abs();
-        assert!(
-            off < 4.0 * deviation_ns / f64::from(DRAWS).sqrt(),
-            "{dist:?} is off by {off} ns"
-        );
+        assert!(off < 4.0 * deviation_ns / f64::from(DRAWS).sqrt(), "{dist:?} is off by {off} ns");
     }
 
     #[test]
@@ -275,15 +267,9 @@ mod tests {
     #[test]
     fn recorded_durations_are_one_to_a_hundred_thousand() {
         let error = empirical([]).unwrap_err().to_string();
-        assert_eq!(
-            error,
-            "empirical: a list of 0 is not allowed, expected 1 to 100000 durations"
-        );
+        assert_eq!(error, "empirical: a list of 0 is not allowed, expected 1 to 100000 durations");
         assert!(empirical(std::iter::repeat(ms(1))).is_err());
         let error = empirical([ms(1), secs(100_000)]).unwrap_err().to_string();
-        assert!(
-            error.starts_with("empirical[1]: \"100000s\" is not allowed"),
-            "{error}"
-        );
+        assert!(error.starts_with("empirical[1]: \"100000s\" is not allowed"), "{error}");
     }
 }

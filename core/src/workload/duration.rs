@@ -81,10 +81,7 @@ pub fn print(duration: Duration) -> String {
         let Some(text) = in_unit(nanos, unit, size) else {
             continue;
         };
-        if best
-            .as_ref()
-            .is_none_or(|best| digits(&text) < digits(best))
-        {
+        if best.as_ref().is_none_or(|best| digits(&text) < digits(best)) {
             best = Some(text);
         }
     }
@@ -107,11 +104,7 @@ fn whole_nanos(text: &str) -> Option<u64> {
         None => (number, ""),
     };
     let whole = whole.parse::<u64>().ok()?.checked_mul(size)?;
-    let part = if decimals.is_empty() {
-        0
-    } else {
-        decimals.parse::<u64>().ok()?
-    };
+    let part = if decimals.is_empty() { 0 } else { decimals.parse::<u64>().ok()? };
     // Below 10^9 x 3.6x10^12, which needs more than 64 bits.
     let part = u128::from(part) * u128::from(size);
     let scale = 10_u128.pow(decimals.len() as u32);
@@ -123,15 +116,8 @@ fn whole_nanos(text: &str) -> Option<u64> {
 
 fn nanos_of(unit: &str) -> Option<u64> {
     // The micro sign and the Greek letter look alike; keyboards and editors give either.
-    let unit = if matches!(unit, "\u{b5}s" | "\u{3bc}s") {
-        "us"
-    } else {
-        unit
-    };
-    UNITS
-        .iter()
-        .find(|(name, _)| *name == unit)
-        .map(|(_, size)| *size)
+    let unit = if matches!(unit, "\u{b5}s" | "\u{3bc}s") { "us" } else { unit };
+    UNITS.iter().find(|(name, _)| *name == unit).map(|(_, size)| *size)
 }
 
 fn in_unit(nanos: u128, unit: &str, size: u64) -> Option<String> {

@@ -28,12 +28,7 @@ pub struct Endpoint {
 impl Endpoint {
     /// Makes an endpoint of weight 1.
     pub fn new(name: impl Into<String>, steps: impl IntoIterator<Item = Step>) -> Self {
-        Self {
-            name: name.into(),
-            weight: 1.0,
-            users: None,
-            steps: Steps::new(steps),
-        }
+        Self { name: name.into(), weight: 1.0, users: None, steps: Steps::new(steps) }
     }
 
     /// Changes its share of the requests.
@@ -62,23 +57,14 @@ impl Endpoint {
 
     pub(super) fn read(node: &Node<'_>, scope: &mut Scope) -> Option<Self> {
         let fields = node.table(&["name", "weight", "users", "steps"])?;
-        let name = fields
-            .need("name", "the endpoint's name")
-            .and_then(|n| n.name(NAME_MAX));
+        let name = fields.need("name", "the endpoint's name").and_then(|n| n.name(NAME_MAX));
         let weight = fields.get("weight").map_or(Some(1.0), weight::read);
         let users = match fields.get("users") {
             Some(node) => node.int(1..=USERS_MAX.into()).map(|n| Some(n as u32)),
             None => Some(None),
         };
-        let steps = fields
-            .need("steps", "a list of steps")
-            .and_then(|n| read_steps(n, scope));
-        Some(Self {
-            name: name?.to_owned(),
-            weight: weight?,
-            users: users?,
-            steps: steps?,
-        })
+        let steps = fields.need("steps", "a list of steps").and_then(|n| read_steps(n, scope));
+        Some(Self { name: name?.to_owned(), weight: weight?, users: users?, steps: steps? })
     }
 }
 

@@ -11,10 +11,7 @@ pub mod ops;
 pub mod pool;
 pub mod step;
 mod weight;
-#[expect(
-    clippy::module_inception,
-    reason = "the room is named for its one document"
-)]
+#[expect(clippy::module_inception, reason = "the room is named for its one document")]
 mod workload;
 
 #[cfg(test)]

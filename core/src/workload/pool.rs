@@ -29,11 +29,7 @@ pub struct Pool {
 impl Pool {
     /// Makes a pool with a timeout of 5 seconds.
     pub fn new(name: impl Into<String>, size: u32) -> Self {
-        Self {
-            name: name.into(),
-            size,
-            timeout: TIMEOUT,
-        }
+        Self { name: name.into(), size, timeout: TIMEOUT }
     }
 
     /// Changes how long a request waits for a connection.
@@ -56,24 +52,15 @@ impl Pool {
             return node.refuse_as("this name", format!("a name of 1 to {NAME_MAX} characters"));
         }
         let fields = node.table(&["size", "timeout"])?;
-        let size = fields
-            .need("size", "a number of connections")?
-            .int(1..=SIZE_MAX.into());
+        let size = fields.need("size", "a number of connections")?.int(1..=SIZE_MAX.into());
         let timeout = fields.get("timeout").map_or(Some(TIMEOUT), duration::read);
-        Some(Self {
-            name: name.to_owned(),
-            size: size? as u32,
-            timeout: timeout?,
-        })
+        Some(Self { name: name.to_owned(), size: size? as u32, timeout: timeout? })
     }
 }
 
 /// Reads the table of pools, in order of name.
 pub(super) fn read_all(fields: &Fields<'_>) -> Option<Vec<Pool>> {
-    let mut pools: Vec<_> = fields
-        .iter()
-        .map(|(name, node)| Pool::read(name, node))
-        .collect();
+    let mut pools: Vec<_> = fields.iter().map(|(name, node)| Pool::read(name, node)).collect();
     for (n, (name, node)) in fields.iter().enumerate() {
         if fields.iter().take(n).any(|(before, _)| before == name) {
             pools.push(node.refuse_as("a second pool of this name", "each name once"));

@@ -70,10 +70,7 @@ impl Workload {
                         format!("at most {POOLS_MAX}"),
                     );
                 }
-                (
-                    pools.iter().map(|(name, _)| name).collect(),
-                    pool::read_all(&pools),
-                )
+                (pools.iter().map(|(name, _)| name).collect(), pool::read_all(&pools))
             }
         };
         // A pool with a mistake in it is still known: its checkouts are none.
@@ -85,10 +82,7 @@ impl Workload {
             (Some(_), Some(_)) => node.refuse_as("steps beside endpoint", "one of the two"),
             (None, None) => node.refuse_as("neither steps nor endpoint", "one of the two"),
         };
-        Some(Self {
-            endpoints: endpoints?,
-            pools: pools?,
-        })
+        Some(Self { endpoints: endpoints?, pools: pools? })
     }
 
     /// Checks a built workload.
@@ -123,10 +117,7 @@ impl Workload {
     /// # Panics
     /// If a step checks out a pool that is not in `pools`, which [`Workload::check`] refuses.
     pub fn programs(&self) -> Vec<Program> {
-        self.endpoints
-            .iter()
-            .map(|e| Program::new(&e.steps, &self.pools))
-            .collect()
+        self.endpoints.iter().map(|e| Program::new(&e.steps, &self.pools)).collect()
     }
 
     /// The endpoints up to the one that passes a limit. Builders share steps, so that a little
@@ -139,10 +130,7 @@ impl Workload {
             samples = samples.saturating_add(e.steps.size().samples);
             fits
         });
-        Self {
-            endpoints: endpoints.cloned().collect(),
-            pools: self.pools.clone(),
-        }
+        Self { endpoints: endpoints.cloned().collect(), pools: self.pools.clone() }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Each race of the real lock once, in all its orders.
 //!
-//! Run by `RUSTFLAGS="--cfg loom" cargo test -p gvl-lab --lib --release loom`. Time stands still
+//! Run by `RUSTFLAGS="--cfg model_check" cargo test -p gvl-lab --lib --release loom`. Time stands still
 //! in a model, so ticks and time-outs are told, not waited for.
 
 use super::*;

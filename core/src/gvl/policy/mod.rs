@@ -253,9 +253,7 @@ impl Sched {
         // A successor still asleep is not on the list that the timer watches; it joins, and
         // starts the timer anew, when it takes over.
         match self.running {
-            Some(holder)
-                if !self.readyq.is_empty() && self.at(holder).place == Place::Holding =>
-            {
+            Some(holder) if !self.readyq.is_empty() && self.at(holder).place == Place::Holding => {
                 self.next_tick = Some(now + self.tick);
                 step.interrupt = self.interrupt(holder);
             }

@@ -211,9 +211,10 @@ fn exclusive() -> impl Strategy<Value = Gvl> {
         |(name, quantum, fairness)| {
             let mut gvl = policies::find(name).unwrap();
             if fairness > 0 {
-                gvl = gvl
-                    .with_fairness([super::super::Fairness::Fifo, super::super::Fairness::Barging]
-                        [usize::from(fairness - 1)]);
+                gvl = gvl.with_fairness(
+                    [super::super::Fairness::Fifo, super::super::Fairness::Barging]
+                        [usize::from(fairness - 1)],
+                );
             }
             if let Some(ms) = quantum {
                 gvl = gvl.with_quantum(std::time::Duration::from_millis(ms));

@@ -32,11 +32,8 @@ mod tests {
 
     fn with_polls(long_polls: Vec<LongPoll>) -> Option<Warning> {
         let mut facts = facts(shape(1, 1), 1000, Vec::new());
-        facts.recording.event_loop = Some(LoopUse {
-            threshold: ms(20),
-            long_polls,
-            ..Default::default()
-        });
+        facts.recording.event_loop =
+            Some(LoopUse { threshold: ms(20), long_polls, ..Default::default() });
         check(&facts)
     }
 

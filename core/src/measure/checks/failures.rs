@@ -16,10 +16,7 @@ pub(super) fn check(facts: &Facts) -> Option<Warning> {
             figure::count(facts.overall.requests(), "request"),
             by_kind(facts),
         ),
-        figures: vec![
-            ("failed", failed as f64),
-            ("requests", facts.overall.requests() as f64),
-        ],
+        figures: vec![("failed", failed as f64), ("requests", facts.overall.requests() as f64)],
     })
 }
 
@@ -30,9 +27,7 @@ mod tests {
 
     #[test]
     fn failures_are_told_by_kind() {
-        let some = endpoint("io", 117, 100)
-            .failing("status 500", 2)
-            .failing("timed out", 1);
+        let some = endpoint("io", 117, 100).failing("status 500", 2).failing("timed out", 1);
         let warning = check(&facts(shape(0, 1), 12_000, vec![some])).unwrap();
         let start = "3 of 120 requests failed (2 status 500, 1 timed out): ";
         assert!(warning.text.starts_with(start), "{}", warning.text);

@@ -24,9 +24,7 @@ pub(super) fn check(facts: &Facts) -> Option<Warning> {
         return None;
     }
     let endpoints = &facts.recording.endpoints;
-    let waiting = endpoints
-        .iter()
-        .filter(|e| waits_long(e) || waits_quanta(e, facts));
+    let waiting = endpoints.iter().filter(|e| waits_long(e) || waits_quanta(e, facts));
     let worst = waiting.max_by(|a, b| latency_share(a).total_cmp(&latency_share(b)))?;
     let requests = worst.requests() as f64;
     let per_request = worst.gvl_waits as f64 / requests;
@@ -72,11 +70,7 @@ fn waits_quanta(endpoint: &EndpointRecording, facts: &Facts) -> bool {
 /// The share of the endpoint's latency, failures included, that was waiting for the lock.
 fn latency_share(endpoint: &EndpointRecording) -> f64 {
     let latency = endpoint.latency.sum() + endpoint.failed_latency.sum();
-    if latency.is_zero() {
-        0.0
-    } else {
-        endpoint.gvl_wait.as_secs_f64() / latency.as_secs_f64()
-    }
+    if latency.is_zero() { 0.0 } else { endpoint.gvl_wait.as_secs_f64() / latency.as_secs_f64() }
 }
 
 /// How long one wait is, beside the quantum.
@@ -105,19 +99,13 @@ fn behind(waiting: &EndpointRecording, endpoints: &[EndpointRecording]) -> Strin
         0 => 0.0,
         ok => e.demand.locked.as_secs_f64() / ok as f64,
     };
-    match endpoints
-        .iter()
-        .max_by(|a, b| locked(a).total_cmp(&locked(b)))
-    {
+    match endpoints.iter().max_by(|a, b| locked(a).total_cmp(&locked(b))) {
         Some(holder) if locked(holder) > 0.0 => {
             let time = figure::ms(Duration::from_secs_f64(locked(holder)));
             if holder.name == waiting.name {
                 format!("its requests stand behind each other, each holds the lock {time}")
             } else {
-                format!(
-                    "it stands behind {}, which holds the lock {time} a request",
-                    holder.name
-                )
+                format!("it stands behind {}, which holds the lock {time} a request", holder.name)
             }
         }
         _ => "the holder asked for no locked time".to_owned(),
@@ -130,9 +118,7 @@ mod tests {
     use crate::measure::samples::{endpoint, facts, ms, recording, shape};
 
     fn mixed(waits: u64, wait_ms: u64) -> Facts {
-        let io = endpoint("io", 50, 310)
-            .asking(104, 4, 4)
-            .waiting(waits, wait_ms);
+        let io = endpoint("io", 50, 310).asking(104, 4, 4).waiting(waits, wait_ms);
         let cpu = endpoint("cpu", 5, 500).asking(400, 400, 400);
         let mut run = recording(5000, vec![io, cpu]);
         (0..waits).for_each(|_| run.gvl.waits.record(ms(wait_ms)));

@@ -10,21 +10,12 @@ pub const KIND: &str = "impossible";
 const TOLERANCE: f64 = 0.01;
 
 pub(super) fn check(facts: &Facts) -> Option<Warning> {
-    let measured = facts
-        .throughput_rps()
-        .map(|rps| ("measured".to_owned(), rps));
+    let measured = facts.throughput_rps().map(|rps| ("measured".to_owned(), rps));
     // A published figure is of another machine, whose cores are not known here.
     let elsewhere = |ceiling: &&Ceiling| ceiling.kind != CeilingKind::Cores;
-    let published = facts
-        .published
-        .iter()
-        .filter(|(key, _)| key.ends_with("_rps"));
+    let published = facts.published.iter().filter(|(key, _)| key.ends_with("_rps"));
     let doubted = doubt(measured, facts.bound_by()).or_else(|| {
-        let lowest = facts
-            .ceilings
-            .iter()
-            .filter(elsewhere)
-            .min_by(|a, b| a.rps.total_cmp(&b.rps));
+        let lowest = facts.ceilings.iter().filter(elsewhere).min_by(|a, b| a.rps.total_cmp(&b.rps));
         published
             .map(|(key, rps)| (format!("published {key}"), *rps))
             .find_map(|figure| doubt(Some(figure), lowest))
@@ -72,10 +63,7 @@ mod tests {
 
     #[test]
     fn one_percent_above_is_the_clock() {
-        assert_eq!(
-            check(&facts(shape(0, 1), 9_910, vec![endpoint("io", 100, 100)])),
-            None
-        );
+        assert_eq!(check(&facts(shape(0, 1), 9_910, vec![endpoint("io", 100, 100)])), None);
     }
 
     fn published(key: &str, rps: f64) -> Option<Warning> {
@@ -88,11 +76,7 @@ mod tests {
     #[test]
     fn a_published_figure_is_doubted_too_but_not_for_the_cores_here() {
         let warning = published("reported_rps", 32.6).unwrap();
-        assert!(
-            warning.text.starts_with("published reported_rps 32.6 rps"),
-            "{}",
-            warning.text
-        );
+        assert!(warning.text.starts_with("published reported_rps 32.6 rps"), "{}", warning.text);
         assert_eq!(published("throughput_rps", 19.0), None);
         assert_eq!(published("avg_ms", 100.0), None);
     }

@@ -8,16 +8,9 @@ pub(super) fn check(facts: &Facts) -> Option<Warning> {
     if users >= slots {
         return None;
     }
-    let ceiling = facts
-        .ceilings
-        .iter()
-        .find(|ceiling| ceiling.kind == CeilingKind::LoadLimited);
+    let ceiling = facts.ceilings.iter().find(|ceiling| ceiling.kind == CeilingKind::LoadLimited);
     let most = ceiling.map_or(String::new(), |ceiling| {
-        format!(
-            ", at most {} rps ({})",
-            figure::number(ceiling.rps),
-            ceiling.formula
-        )
+        format!(", at most {} rps ({})", figure::number(ceiling.rps), ceiling.formula)
     });
     Some(Warning {
         kind: "load limited",

@@ -51,12 +51,8 @@ pub fn run(facts: &Facts) -> Vec<Warning> {
 
 /// Failures by kind as a sentence has them: `2 status 500, 1 timed out`.
 fn by_kind(facts: &Facts) -> String {
-    let kinds: Vec<_> = facts
-        .overall
-        .failed
-        .iter()
-        .map(|(kind, n)| format!("{n} {kind}"))
-        .collect();
+    let kinds: Vec<_> =
+        facts.overall.failed.iter().map(|(kind, n)| format!("{n} {kind}")).collect();
     kinds.join(", ")
 }
 

@@ -17,11 +17,7 @@ pub(super) fn check(facts: &Facts) -> Option<Warning> {
             by_kind(facts)
         )
     };
-    Some(Warning {
-        kind: "no success",
-        text,
-        figures: vec![("failed", failed as f64)],
-    })
+    Some(Warning { kind: "no success", text, figures: vec![("failed", failed as f64)] })
 }
 
 #[cfg(test)]

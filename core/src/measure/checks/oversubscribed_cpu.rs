@@ -8,9 +8,7 @@ use crate::measure::{CeilingKind, Facts, figure};
 const BUSY: f64 = 0.9;
 
 pub(super) fn check(facts: &Facts) -> Option<Warning> {
-    let ceiling = facts
-        .bound_by()
-        .filter(|ceiling| ceiling.kind == CeilingKind::Cores)?;
+    let ceiling = facts.bound_by().filter(|ceiling| ceiling.kind == CeilingKind::Cores)?;
     let busy = facts.cpu_share().filter(|share| *share >= BUSY)?;
     Some(Warning {
         kind: "oversubscribed cpu",

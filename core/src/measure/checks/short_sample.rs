@@ -20,10 +20,7 @@ pub(super) fn check(facts: &Facts) -> Option<Warning> {
         return None;
     }
     let p99 = if ok < P99_MIN {
-        format!(
-            ", and p99 is just the slowest of {}",
-            figure::count(ok, "request")
-        )
+        format!(", and p99 is just the slowest of {}", figure::count(ok, "request"))
     } else {
         String::new()
     };
@@ -37,11 +34,7 @@ pub(super) fn check(facts: &Facts) -> Option<Warning> {
             figure::number(rounds),
             (slots * ROUNDS_MIN as u64).max(P99_MIN),
         ),
-        figures: vec![
-            ("requests", each),
-            ("slots", slots as f64),
-            ("rounds", rounds),
-        ],
+        figures: vec![("requests", each), ("slots", slots as f64), ("rounds", rounds)],
     })
 }
 
@@ -62,10 +55,7 @@ mod tests {
 
     #[test]
     fn ten_rounds_are_enough() {
-        assert_eq!(
-            check(&facts(shape(4, 3), 1000, vec![endpoint("io", 120, 100)])),
-            None
-        );
+        assert_eq!(check(&facts(shape(4, 3), 1000, vec![endpoint("io", 120, 100)])), None);
     }
 
     #[test]

@@ -40,22 +40,15 @@ pub(super) fn render(report: &Report) -> String {
         let whole = EndpointRow::of(&row.overall, row.elapsed);
         write(&mut writer, record(report, row, "", &whole, of_row(row)));
         for endpoint in &row.endpoints {
-            write(
-                &mut writer,
-                record(report, row, &endpoint.name, endpoint, Default::default()),
-            );
+            write(&mut writer, record(report, row, &endpoint.name, endpoint, Default::default()));
         }
     }
-    let bytes = writer
-        .into_inner()
-        .expect("memory takes all that is written");
+    let bytes = writer.into_inner().expect("memory takes all that is written");
     String::from_utf8(bytes).expect("text was written")
 }
 
 fn write(writer: &mut Writer<Vec<u8>>, fields: [String; HEADER.len()]) {
-    writer
-        .write_record(fields)
-        .expect("memory takes records of one length");
+    writer.write_record(fields).expect("memory takes records of one length");
 }
 
 /// The last columns, which only a whole row has.
@@ -125,18 +118,11 @@ mod tests {
         let mut reader = csv::Reader::from_reader(text.as_bytes());
         let records: Vec<BTreeMap<String, String>> =
             reader.deserialize().collect::<Result<_, _>>().unwrap();
-        let names: Vec<_> = records
-            .iter()
-            .map(|r| (r["model"].as_str(), r["endpoint"].as_str()))
-            .collect();
+        let names: Vec<_> =
+            records.iter().map(|r| (r["model"].as_str(), r["endpoint"].as_str())).collect();
         assert_eq!(
             names,
-            [
-                ("puma", ""),
-                ("puma", "io"),
-                ("puma", "cpu"),
-                ("a \"quoted\", label", "")
-            ]
+            [("puma", ""), ("puma", "io"), ("puma", "cpu"), ("a \"quoted\", label", "")]
         );
         assert_eq!(records[0]["ok"], "110");
         assert_eq!(records[1]["failed"], "4");

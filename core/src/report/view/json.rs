@@ -17,9 +17,7 @@ mod tests {
     #[test]
     fn the_text_is_one_document_in_the_order_of_the_design() {
         let text = render(&report(vec![slow_io()]));
-        let Value::Table(fields) = Value::from_json(&text).unwrap() else {
-            panic!("{text}")
-        };
+        let Value::Table(fields) = Value::from_json(&text).unwrap() else { panic!("{text}") };
         let keys: Vec<_> = fields.iter().map(|(key, _)| key.as_str()).collect();
         assert_eq!(keys, ["experiment", "engine", "seed", "machine", "rows"]);
     }

@@ -34,10 +34,7 @@ pub(super) fn render(report: &Report) -> String {
 fn section(row: &Row) -> String {
     let entries: Vec<_> = row.recorded.iter().map(|e| (e.name.as_str(), e)).collect();
     let aggregated = [("Aggregated", &row.overall)];
-    let width = entries
-        .iter()
-        .chain(&aggregated)
-        .map(|(name, _)| name.chars().count());
+    let width = entries.iter().chain(&aggregated).map(|(name, _)| name.chars().count());
     let width = width.max().unwrap_or_default();
     let summary = |(name, e): &(&str, &EndpointRecording)| {
         format!("{name:<width$} {}\n", Entry::of(e).summary(row.elapsed))
@@ -45,10 +42,7 @@ fn section(row: &Row) -> String {
     let percentiles = |(name, e): &(&str, &EndpointRecording)| {
         format!("{name:<width$} {}\n", Entry::of(e).percentiles())
     };
-    let heads: String = PERCENTILES
-        .iter()
-        .map(|(head, _)| format!(" {head:>7}"))
-        .collect();
+    let heads: String = PERCENTILES.iter().map(|(head, _)| format!(" {head:>7}")).collect();
     [
         format!("{}\n", row.title()),
         format!(
@@ -80,23 +74,14 @@ impl Entry {
         for (time, n) in times.buckets() {
             *rounded.entry(rounded_ms(time)).or_default() += n;
         }
-        Self {
-            requests: endpoint.requests(),
-            failures: endpoint.failures(),
-            times,
-            rounded,
-        }
+        Self { requests: endpoint.requests(), failures: endpoint.failures(), times, rounded }
     }
 
     fn summary(&self, elapsed: Duration) -> String {
         let whole = |time: Option<Duration>| time.unwrap_or_default().as_millis();
         let seconds = elapsed.as_secs_f64();
         let rate = |n: u64| {
-            if seconds > 0.0 {
-                n as f64 / seconds
-            } else {
-                0.0
-            }
+            if seconds > 0.0 { n as f64 / seconds } else { 0.0 }
         };
         let fails_pct = 100.0 * self.failures as f64 / self.requests.max(1) as f64;
         format!(
@@ -163,11 +148,7 @@ mod tests {
             (9_477_000, 9_500),
             (12_161_000, 12_000),
         ] {
-            assert_eq!(
-                rounded_ms(Duration::from_micros(time_us)),
-                rounded,
-                "{time_us}"
-            );
+            assert_eq!(rounded_ms(Duration::from_micros(time_us)), rounded, "{time_us}");
         }
     }
 
@@ -196,10 +177,7 @@ mod tests {
     #[test]
     fn failures_count_among_the_requests() {
         let text = render(&report(vec![slow_io(), all_failed()]));
-        assert!(
-            text.contains("io             104        4(3.85%) |"),
-            "{text}"
-        );
+        assert!(text.contains("io             104        4(3.85%) |"), "{text}");
         assert!(text.contains("home           320    320(100.00%) |      55      55      55      55 |     5.33        5.33"), "{text}");
         assert_eq!(text.matches("Aggregated").count(), 4, "{text}");
     }

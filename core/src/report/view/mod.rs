@@ -26,21 +26,9 @@ pub struct View {
 
 /// All views, the default first.
 pub const VIEWS: &[View] = &[
-    View {
-        name: "table",
-        about: "one line a model, with what was doubted",
-        render: table::render,
-    },
-    View {
-        name: "json",
-        about: "the whole document, for programs",
-        render: json::render,
-    },
-    View {
-        name: "csv",
-        about: "a record a model and endpoint, for sheets",
-        render: csv::render,
-    },
+    View { name: "table", about: "one line a model, with what was doubted", render: table::render },
+    View { name: "json", about: "the whole document, for programs", render: json::render },
+    View { name: "csv", about: "a record a model and endpoint, for sheets", render: csv::render },
     View {
         name: "locust",
         about: "what Locust would print, rounding included",
@@ -66,17 +54,10 @@ mod tests {
     #[test]
     fn every_view_has_its_name_once_and_shows_any_report() {
         for one in VIEWS {
-            assert_eq!(
-                VIEWS.iter().filter(|other| other.name == one.name).count(),
-                1
-            );
+            assert_eq!(VIEWS.iter().filter(|other| other.name == one.name).count(), 1);
             for rows in [vec![], vec![slow_io(), all_failed()]] {
                 let text = (view(one.name).unwrap().render)(&report(rows));
-                assert!(
-                    text.is_empty() || text.ends_with('\n'),
-                    "{}: {text:?}",
-                    one.name
-                );
+                assert!(text.is_empty() || text.ends_with('\n'), "{}: {text:?}", one.name);
             }
         }
         assert!(view("none").is_none());

@@ -29,41 +29,17 @@ fn section(row: &Row) -> String {
         writeln!(text, "{}", line.trim_end()).expect("text takes all that is written");
     };
     line("Transactions", summary.transactions.to_string(), "hits");
-    line(
-        "Availability",
-        format!("{:.2}", summary.availability_pct),
-        "%",
-    );
+    line("Availability", format!("{:.2}", summary.availability_pct), "%");
     line("Elapsed time", format!("{:.2}", summary.elapsed_s), "secs");
     line("Data transferred", "-".to_owned(), "(not counted)");
-    line(
-        "Response time",
-        format!("{:.2}", summary.response_time_s),
-        "secs",
-    );
-    line(
-        "Transaction rate",
-        format!("{:.2}", summary.rate_tps),
-        "trans/sec",
-    );
+    line("Response time", format!("{:.2}", summary.response_time_s), "secs");
+    line("Transaction rate", format!("{:.2}", summary.rate_tps), "trans/sec");
     line("Throughput", "-".to_owned(), "(not counted)");
     line("Concurrency", format!("{:.2}", summary.concurrency), "");
-    line(
-        "Successful transactions",
-        summary.successful.to_string(),
-        "",
-    );
+    line("Successful transactions", summary.successful.to_string(), "");
     line("Failed transactions", summary.failed.to_string(), "");
-    line(
-        "Longest transaction",
-        format!("{:.2}", summary.longest_s),
-        "",
-    );
-    line(
-        "Shortest transaction",
-        format!("{:.2}", summary.shortest_s),
-        "",
-    );
+    line("Longest transaction", format!("{:.2}", summary.longest_s), "");
+    line("Shortest transaction", format!("{:.2}", summary.shortest_s), "");
     text
 }
 
@@ -85,10 +61,7 @@ struct Summary {
 impl Summary {
     fn of(answers: &EndpointRecording, elapsed: Duration) -> Self {
         let of_status = |counts: fn(u16) -> bool| -> u64 {
-            let kinds = answers
-                .failed
-                .iter()
-                .filter(|(kind, _)| status(kind).is_some_and(counts));
+            let kinds = answers.failed.iter().filter(|(kind, _)| status(kind).is_some_and(counts));
             answers.ok() + kinds.map(|(_, n)| n).sum::<u64>()
         };
         let transactions = of_status(|code| !matches!(code, 403 | 408 | 500..));
@@ -110,11 +83,7 @@ impl Summary {
             failed,
             longest_s: ticks_s(longest),
             // Without a Successful one siege prints 0 (data.c).
-            shortest_s: if successful > 0 {
-                ticks_s(shortest)
-            } else {
-                0.0
-            },
+            shortest_s: if successful > 0 { ticks_s(shortest) } else { 0.0 },
         }
     }
 }
@@ -164,32 +133,19 @@ mod tests {
 
     #[test]
     fn failed_responses_lengthen_the_response_time() {
-        let answers = endpoint("home", 10, 100)
-            .failing("status 500", 10)
-            .failing("timed out", 10);
+        let answers = endpoint("home", 10, 100).failing("status 500", 10).failing("timed out", 10);
         let summary = Summary::of(&answers, ms(2000));
-        assert_eq!(
-            (summary.transactions, summary.successful, summary.failed),
-            (10, 10, 20)
-        );
+        assert_eq!((summary.transactions, summary.successful, summary.failed), (10, 10, 20));
         // 10 x 100 ms and 20 x 55 ms over 10.
         assert!((summary.response_time_s - 0.21).abs() < 1e-9, "{summary:?}");
-        assert!(
-            (summary.availability_pct - 100.0 / 3.0).abs() < 1e-9,
-            "{summary:?}"
-        );
+        assert!((summary.availability_pct - 100.0 / 3.0).abs() < 1e-9, "{summary:?}");
     }
 
     #[test]
     fn a_404_is_available_and_not_successful() {
-        let answers = endpoint("home", 1, 100)
-            .failing("status 404", 2)
-            .failing("status 403", 1);
+        let answers = endpoint("home", 1, 100).failing("status 404", 2).failing("status 403", 1);
         let summary = Summary::of(&answers, ms(1000));
-        assert_eq!(
-            (summary.transactions, summary.successful, summary.failed),
-            (3, 1, 1)
-        );
+        assert_eq!((summary.transactions, summary.successful, summary.failed), (3, 1, 1));
     }
 
     #[test]

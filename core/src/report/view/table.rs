@@ -63,10 +63,7 @@ pub(super) fn render(report: &Report) -> String {
 
 fn of_row(row: &Row) -> Vec<String> {
     let ceiling = row.ceiling().map(|ceiling| ceiling.rps);
-    let of_it = row
-        .throughput_rps
-        .zip(ceiling)
-        .map(|(rps, ceiling)| rps / ceiling);
+    let of_it = row.throughput_rps.zip(ceiling).map(|(rps, ceiling)| rps / ceiling);
     let mut cells = vec![
         row.model.clone(),
         slots(row),
@@ -122,11 +119,8 @@ fn latency(latency: &Latency) -> [String; 3] {
 
 /// What others measured, and how far the row is from it where it has the same figure.
 fn published(row: &Row) -> String {
-    let lines: Vec<_> = row
-        .published
-        .iter()
-        .map(|(key, theirs)| beside(row, key, *theirs))
-        .collect();
+    let lines: Vec<_> =
+        row.published.iter().map(|(key, theirs)| beside(row, key, *theirs)).collect();
     lines.join("; ")
 }
 
@@ -189,13 +183,9 @@ mod tests {
 
     /// The cells of the line whose first cell is `start`.
     fn line<'t>(text: &'t str, start: &str) -> Vec<&'t str> {
-        let mut lines = text
-            .lines()
-            .map(|line| line.trim_matches('|').split('|').map(str::trim));
+        let mut lines = text.lines().map(|line| line.trim_matches('|').split('|').map(str::trim));
         let found = lines.find_map(|mut cells| (cells.next()? == start).then_some(cells));
-        found
-            .unwrap_or_else(|| panic!("no {start} in {text}"))
-            .collect()
+        found.unwrap_or_else(|| panic!("no {start} in {text}")).collect()
     }
 
     #[test]
@@ -203,24 +193,14 @@ mod tests {
         let text = render(&report(vec![slow_io()]));
         let row = ["0x5", "110/114", "4", "11 ±0.00", "25", "44 %", "gvl"];
         assert_eq!(line(&text, "puma")[..7], row, "{text}");
-        assert!(
-            text.contains("throughput_rps 12, here 11 (-8.3 %)"),
-            "{text}"
-        );
+        assert!(text.contains("throughput_rps 12, here 11 (-8.3 %)"), "{text}");
         assert_eq!(line(&text, "io")[1..4], ["100/104", "4", "10"], "{text}");
-        assert!(
-            text.contains("|   io "),
-            "endpoints stand in a little: {text}"
-        );
+        assert!(text.contains("|   io "), "endpoints stand in a little: {text}");
     }
 
     #[test]
     fn a_failed_run_shows_no_throughput() {
         let text = render(&report(vec![all_failed()]));
-        assert_eq!(
-            line(&text, "webrick")[..4],
-            ["0x1", "0/320", "320", "-"],
-            "{text}"
-        );
+        assert_eq!(line(&text, "webrick")[..4], ["0x1", "0/320", "320", "-"], "{text}");
     }
 }

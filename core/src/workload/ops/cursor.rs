@@ -39,11 +39,7 @@ pub struct Cursor {
 impl Cursor {
     /// Starts at the beginning of a program.
     pub fn new(stream: Stream) -> Self {
-        Self {
-            pc: 0,
-            loops: SmallVec::new(),
-            stream,
-        }
+        Self { pc: 0, loops: SmallVec::new(), stream }
     }
 
     /// Gives the next action of the program, or `None` at its end and ever after.
@@ -87,10 +83,7 @@ impl Cursor {
     }
 
     fn next_turn(&mut self, back: usize) {
-        let left = self
-            .loops
-            .last_mut()
-            .expect("a loop's body is entered through its Loop");
+        let left = self.loops.last_mut().expect("a loop's body is entered through its Loop");
         *left = left.saturating_sub(1);
         if *left > 0 {
             self.pc = back;

@@ -16,6 +16,15 @@ pub struct Demand {
     pub locked: Duration,
 }
 
+impl Demand {
+    /// Adds what another request asked for.
+    pub fn add(&mut self, other: Self) {
+        self.service += other.service;
+        self.cpu += other.cpu;
+        self.locked += other.locked;
+    }
+}
+
 /// Expected nanoseconds from an op to the end of its region (the loop's body around it, or the
 /// program), and the probability that the end is reached, not a failure.
 #[derive(Clone, Copy)]
@@ -55,10 +64,7 @@ impl Program {
                 }
                 Op::Choose(choices) => Rest::mixed(choices, &rest),
                 Op::Jump(target) => rest[*target],
-                Op::Fail(_) => Rest {
-                    reach: 0.0,
-                    ..Rest::END
-                },
+                Op::Fail(_) => Rest { reach: 0.0, ..Rest::END },
             };
         }
         let first = rest[0];
@@ -72,12 +78,7 @@ impl Program {
 }
 
 impl Rest {
-    const END: Self = Self {
-        service: 0.0,
-        cpu: 0.0,
-        locked: 0.0,
-        reach: 1.0,
-    };
+    const END: Self = Self { service: 0.0, cpu: 0.0, locked: 0.0, reach: 1.0 };
 
     fn plus(self, ns: f64, cpu: f64, locked: f64) -> Self {
         Self {
@@ -110,25 +111,16 @@ impl Rest {
     fn repeated(self, times: u32) -> Self {
         let lost = 1.0 - self.reach;
         if lost == 0.0 {
-            return Self {
-                reach: 1.0,
-                ..self.scaled(times.into())
-            };
+            return Self { reach: 1.0, ..self.scaled(times.into()) };
         }
         // (1 - r^n) / (1 - r), in logarithms: r is close to 1 where failures are rare.
         let all = f64::from(times) * libm::log1p(-lost);
-        Self {
-            reach: libm::exp(all),
-            ..self.scaled(-libm::expm1(all) / lost)
-        }
+        Self { reach: libm::exp(all), ..self.scaled(-libm::expm1(all) / lost) }
     }
 
     fn mixed(choices: &[(f64, usize)], rest: &[Self]) -> Self {
         let mut before = 0.0;
-        let mut mix = Self {
-            reach: 0.0,
-            ..Self::END
-        };
+        let mut mix = Self { reach: 0.0, ..Self::END };
         for (share, target) in choices {
             let part = rest[*target].scaled(share - before);
             mix.service += part.service;

@@ -16,11 +16,7 @@ pub(in crate::workload) struct Lowering<'p> {
 
 impl<'p> Lowering<'p> {
     pub fn new(pools: &'p [Pool]) -> Self {
-        Self {
-            pools,
-            held: Vec::new(),
-            ops: Vec::new(),
-        }
+        Self { pools, held: Vec::new(), ops: Vec::new() }
     }
 
     /// The place of the next op.
@@ -59,8 +55,7 @@ impl<'p> Lowering<'p> {
 
     /// Appends a failure, after the return of what is held here.
     pub fn fail(&mut self, status: u16) {
-        self.ops
-            .extend(self.held.iter().rev().map(|pool| Op::Checkin(*pool)));
+        self.ops.extend(self.held.iter().rev().map(|pool| Op::Checkin(*pool)));
         self.push(Op::Fail(status));
     }
 

@@ -64,9 +64,7 @@ impl Program {
     pub(super) fn new(steps: &Steps, pools: &[Pool]) -> Self {
         let mut lowering = Lowering::new(pools);
         lowering.steps(steps);
-        Self {
-            ops: lowering.into_ops(),
-        }
+        Self { ops: lowering.into_ops() }
     }
 
     /// Gives the instructions.

@@ -20,10 +20,7 @@ struct Checkout {
 /// The request waits while all are taken, for the pool's timeout at most. The connection goes back
 /// at the end of the steps, or when a [`fail`](super::fail()) inside ends the request.
 pub fn checkout(pool: impl Into<String>, steps: impl IntoIterator<Item = Step>) -> Step {
-    Step::new(Checkout {
-        pool: pool.into(),
-        steps: Steps::new(steps),
-    })
+    Step::new(Checkout { pool: pool.into(), steps: Steps::new(steps) })
 }
 
 fn read(node: &Node<'_>, scope: &mut Scope) -> Option<Step> {
@@ -32,9 +29,7 @@ fn read(node: &Node<'_>, scope: &mut Scope) -> Option<Step> {
     let name = at.name(NAME_MAX);
     // The steps inside are read even if the pool is wrong, to tell their mistakes too.
     let held = name.and_then(|name| scope.hold(at, name));
-    let steps = fields
-        .need("steps", "a list of steps")
-        .and_then(|n| Steps::read_some(n, scope));
+    let steps = fields.need("steps", "a list of steps").and_then(|n| Steps::read_some(n, scope));
     if held.is_some() {
         scope.give_back();
     }
@@ -44,10 +39,7 @@ fn read(node: &Node<'_>, scope: &mut Scope) -> Option<Step> {
 
 impl StepKind for Checkout {
     fn to_value(&self) -> Value {
-        Value::table([
-            (KEY, Value::text(&self.pool)),
-            ("steps", self.steps.to_value()),
-        ])
+        Value::table([(KEY, Value::text(&self.pool)), ("steps", self.steps.to_value())])
     }
 
     fn lower(&self, lowering: &mut Lowering<'_>) {

@@ -52,22 +52,15 @@ fn read_choice(node: &Node<'_>, scope: &mut Scope) -> Option<(f64, Steps)> {
         return None;
     }
     let fields = node.table(&["weight", "steps"])?;
-    let weight = fields
-        .need("weight", "a number above 0")
-        .and_then(weight::read);
-    let steps = fields
-        .need("steps", "a list of steps")
-        .and_then(|n| Steps::read(n, scope));
+    let weight = fields.need("weight", "a number above 0").and_then(weight::read);
+    let steps = fields.need("steps", "a list of steps").and_then(|n| Steps::read(n, scope));
     Some((weight?, steps?))
 }
 
 impl StepKind for Choose {
     fn to_value(&self) -> Value {
         let choices = self.choices.iter().map(|(weight, steps)| {
-            Value::table([
-                ("weight", weight::to_value(*weight)),
-                ("steps", steps.to_value()),
-            ])
+            Value::table([("weight", weight::to_value(*weight)), ("steps", steps.to_value())])
         });
         Value::table([(KEY, Value::List(choices.collect()))])
     }
@@ -94,11 +87,7 @@ impl StepKind for Choose {
     }
 
     fn executed(&self) -> u64 {
-        let longest = self
-            .choices
-            .iter()
-            .map(|(_, steps)| steps.size().executed)
-            .max();
+        let longest = self.choices.iter().map(|(_, steps)| steps.size().executed).max();
         longest.unwrap_or(0).saturating_add(1)
     }
 }

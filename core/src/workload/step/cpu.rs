@@ -6,10 +6,8 @@ use crate::workload::ops::Op;
 
 const KEY: &str = "cpu";
 
-pub(super) const KIND: Kind = Kind {
-    key: KEY,
-    read: |node, scope| timed::read(KEY, Op::Cpu, node, scope),
-};
+pub(super) const KIND: Kind =
+    Kind { key: KEY, read: |node, scope| timed::read(KEY, Op::Cpu, node, scope) };
 
 /// Uses CPU time holding the GVL, with safepoints: interpreted code.
 pub fn cpu(time: impl Into<Dist>) -> Step {

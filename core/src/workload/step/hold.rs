@@ -6,10 +6,8 @@ use crate::workload::ops::Op;
 
 const KEY: &str = "hold";
 
-pub(super) const KIND: Kind = Kind {
-    key: KEY,
-    read: |node, scope| timed::read(KEY, Op::Hold, node, scope),
-};
+pub(super) const KIND: Kind =
+    Kind { key: KEY, read: |node, scope| timed::read(KEY, Op::Hold, node, scope) };
 
 /// Keeps the GVL without a safepoint: an extension that never checks, or waits with it.
 pub fn hold(time: impl Into<Dist>) -> Step {

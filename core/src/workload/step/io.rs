@@ -6,10 +6,8 @@ use crate::workload::ops::Op;
 
 const KEY: &str = "io";
 
-pub(super) const KIND: Kind = Kind {
-    key: KEY,
-    read: |node, scope| timed::read(KEY, Op::Io, node, scope),
-};
+pub(super) const KIND: Kind =
+    Kind { key: KEY, read: |node, scope| timed::read(KEY, Op::Io, node, scope) };
 
 /// Waits in a blocking region, the GVL released: a socket, a disk, a sleep.
 pub fn io(time: impl Into<Dist>) -> Step {

@@ -6,10 +6,8 @@ use crate::workload::ops::Op;
 
 const KEY: &str = "native";
 
-pub(super) const KIND: Kind = Kind {
-    key: KEY,
-    read: |node, scope| timed::read(KEY, Op::Native, node, scope),
-};
+pub(super) const KIND: Kind =
+    Kind { key: KEY, read: |node, scope| timed::read(KEY, Op::Native, node, scope) };
 
 /// Uses CPU time without the GVL: compression, hashing.
 pub fn native(time: impl Into<Dist>) -> Step {

@@ -17,29 +17,19 @@ struct Repeat {
 
 /// Runs steps several times, 1 to 1,000,000, drawing their durations anew each time.
 pub fn repeat(times: u32, steps: impl IntoIterator<Item = Step>) -> Step {
-    Step::new(Repeat {
-        times,
-        steps: Steps::new(steps),
-    })
+    Step::new(Repeat { times, steps: Steps::new(steps) })
 }
 
 fn read(node: &Node<'_>, scope: &mut Scope) -> Option<Step> {
     let fields = node.table(&[KEY, "steps"])?;
-    let times = fields
-        .need(KEY, "how many times")
-        .and_then(|n| n.int(1..=TIMES_MAX.into()));
-    let steps = fields
-        .need("steps", "a list of steps")
-        .and_then(|n| Steps::read_some(n, scope));
+    let times = fields.need(KEY, "how many times").and_then(|n| n.int(1..=TIMES_MAX.into()));
+    let steps = fields.need("steps", "a list of steps").and_then(|n| Steps::read_some(n, scope));
     Some(repeat(times? as u32, steps?.iter().cloned()))
 }
 
 impl StepKind for Repeat {
     fn to_value(&self) -> Value {
-        Value::table([
-            (KEY, Value::Int(self.times.into())),
-            ("steps", self.steps.to_value()),
-        ])
+        Value::table([(KEY, Value::Int(self.times.into())), ("steps", self.steps.to_value())])
     }
 
     fn lower(&self, lowering: &mut Lowering<'_>) {
@@ -54,10 +44,6 @@ impl StepKind for Repeat {
     }
 
     fn executed(&self) -> u64 {
-        self.steps
-            .size()
-            .executed
-            .saturating_mul(self.times.into())
-            .saturating_add(1)
+        self.steps.size().executed.saturating_mul(self.times.into()).saturating_add(1)
     }
 }

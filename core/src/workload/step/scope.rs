@@ -22,14 +22,7 @@ impl Scope {
     pub fn new(pools: Vec<&str>) -> Self {
         let pools: Vec<String> = pools.into_iter().map(str::to_owned).collect();
         let inside = vec![0; pools.len()];
-        Self {
-            pools,
-            held: Vec::new(),
-            inside,
-            depth: 0,
-            steps: 0,
-            samples: 0,
-        }
+        Self { pools, held: Vec::new(), inside, depth: 0, steps: 0, samples: 0 }
     }
 
     /// Whether a limit of the whole workload has been passed, and told.
@@ -44,10 +37,7 @@ impl Scope {
         }
         self.steps += 1;
         if self.is_full() {
-            return node.refuse_as(
-                "one step more",
-                format!("at most {STEPS_MAX} in a workload"),
-            );
+            return node.refuse_as("one step more", format!("at most {STEPS_MAX} in a workload"));
         }
         Some(())
     }
@@ -79,11 +69,7 @@ impl Scope {
     /// Takes the pool `name` for the steps that are read next, or notes why it cannot be.
     pub fn hold(&mut self, node: &Node<'_>, name: &str) -> Option<()> {
         let Some(pool) = self.pools.iter().position(|p| p == name) else {
-            let known = if self.pools.is_empty() {
-                "none".into()
-            } else {
-                self.pools.join(", ")
-            };
+            let known = if self.pools.is_empty() { "none".into() } else { self.pools.join(", ") };
             return node.refuse(format!("one of the workload's pools ({known})"));
         };
         if self.held.contains(&pool) {

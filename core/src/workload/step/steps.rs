@@ -38,10 +38,7 @@ pub(in crate::workload) struct Size {
 impl Steps {
     /// Makes a list. Once the steps pass the limits of a workload, the rest are not taken.
     pub fn new(steps: impl IntoIterator<Item = Step>) -> Self {
-        let mut size = Size {
-            depth: 1,
-            ..Size::default()
-        };
+        let mut size = Size { depth: 1, ..Size::default() };
         let mut taken = Vec::new();
         for step in steps {
             size = size.with(&step);
@@ -50,10 +47,7 @@ impl Steps {
                 break;
             }
         }
-        Self {
-            steps: taken.into(),
-            size,
-        }
+        Self { steps: taken.into(), size }
     }
 
     /// Writes the value that a list of steps is read from.
@@ -93,9 +87,7 @@ impl Steps {
         if self.size.depth <= DEPTH_MAX {
             return None;
         }
-        self.steps
-            .iter()
-            .max_by_key(|step| Size::default().with(step).depth)
+        self.steps.iter().max_by_key(|step| Size::default().with(step).depth)
     }
 }
 

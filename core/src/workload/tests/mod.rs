@@ -77,10 +77,7 @@ fn steps_stand_alone_or_in_endpoints() {
         "steps = [{ cpu = '2ms' }]\nendpoint = []",
         &["workload: steps beside endpoint is not allowed, expected one of the two"],
     );
-    check(
-        "",
-        &["workload: neither steps nor endpoint is not allowed, expected one of the two"],
-    );
+    check("", &["workload: neither steps nor endpoint is not allowed, expected one of the two"]);
     check_built(
         &Workload::new(),
         "workload.endpoint: a list of 0 is not allowed, expected 1 to 1000 endpoints",
@@ -115,17 +112,10 @@ fn every_mistake_of_a_step_has_its_path() {
 fn times_weights_and_users_are_within_bounds() {
     let error = of_toml("steps = [{ cpu = 2 }, { io = '2' }]").unwrap_err();
     for mistake in error.mistakes() {
-        assert!(
-            mistake.expected.starts_with(duration::EXPECTED),
-            "{mistake}"
-        );
+        assert!(mistake.expected.starts_with(duration::EXPECTED), "{mistake}");
     }
     let error = Workload::of([cpu(secs(90_000))]).check().unwrap_err();
-    assert!(
-        error
-            .to_string()
-            .starts_with("workload.steps[0].cpu: \"25h\" is not allowed")
-    );
+    assert!(error.to_string().starts_with("workload.steps[0].cpu: \"25h\" is not allowed"));
     for weight in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         let workload = Workload::of([choose([(weight, [fail(500)])])]);
         check_built(
@@ -154,9 +144,7 @@ fn names_are_given_once() {
          expected a name that no other endpoint has",
     );
     check_built(
-        &Workload::of([cpu(ms(1))])
-            .pool(Pool::new("db", 1))
-            .pool(Pool::new("db", 2)),
+        &Workload::of([cpu(ms(1))]).pool(Pool::new("db", 1)).pool(Pool::new("db", 2)),
         "workload.pools.db: a second pool of this name is not allowed, expected each name once",
     );
 }
@@ -176,17 +164,11 @@ fn checkouts_name_a_pool_they_can_get() {
          expected one of the workload's pools (a, b)",
     );
     check_built(
-        &with(Workload::of([checkout(
-            "a",
-            [checkout("b", [checkout("a", steps())])],
-        )])),
+        &with(Workload::of([checkout("a", [checkout("b", [checkout("a", steps())])])])),
         "workload.steps[0].steps[0].steps[0].checkout: \"a\" is not allowed, \
          expected a pool that the request does not hold (it would wait for itself)",
     );
-    let one = Endpoint::new(
-        "one",
-        [checkout("a", [repeat(2, [checkout("b", steps())])])],
-    );
+    let one = Endpoint::new("one", [checkout("a", [repeat(2, [checkout("b", steps())])])]);
     let two = Endpoint::new("two", [checkout("b", [checkout("a", steps())])]);
     check_built(
         &with(Workload::new().endpoint(one.clone()).endpoint(two)),
@@ -195,18 +177,14 @@ fn checkouts_name_a_pool_they_can_get() {
     );
     // One after the other, and twice in the same order, is fine.
     let two = Endpoint::new("two", [checkout("b", steps()), checkout("a", steps())]);
-    with(Workload::new().endpoint(one).endpoint(two))
-        .check()
-        .unwrap();
+    with(Workload::new().endpoint(one).endpoint(two)).check().unwrap();
 }
 
 #[test]
 fn a_circle_of_three_pools_is_found() {
     let pair = |a, b| checkout(a, [checkout(b, [io(ms(1))])]);
     let workload = Workload::of([pair("a", "b"), pair("b", "c"), pair("c", "a")]);
-    let workload = ["a", "b", "c"]
-        .into_iter()
-        .fold(workload, |w, n| w.pool(Pool::new(n, 1)));
+    let workload = ["a", "b", "c"].into_iter().fold(workload, |w, n| w.pool(Pool::new(n, 1)));
     let error = workload.check().unwrap_err().to_string();
     assert!(
         error.starts_with("workload.steps[2].steps[0].checkout: \"a\" inside \"c\""),
@@ -226,11 +204,7 @@ fn a_pool_has_a_size_and_a_timeout() {
              with a unit, such as \"100ms\"",
         ],
     );
-    let many = (0..101).fold(Workload::of([cpu(ms(1))]), |w, n| {
-        w.pool(Pool::new(n.to_string(), 1))
-    });
-    check_built(
-        &many,
-        "workload.pools: 101 pools is not allowed, expected at most 100",
-    );
+    let many =
+        (0..101).fold(Workload::of([cpu(ms(1))]), |w, n| w.pool(Pool::new(n.to_string(), 1)));
+    check_built(&many, "workload.pools: 101 pools is not allowed, expected at most 100");
 }

@@ -17,10 +17,7 @@ fn actions_come_in_order_and_loops_repeat() {
         hold(ms(4)),
     ])
     .pool(Pool::new("db", 1));
-    let (out, back) = (
-        Action::Checkout(PoolIndex(0)),
-        Action::Checkin(PoolIndex(0)),
-    );
+    let (out, back) = (Action::Checkout(PoolIndex(0)), Action::Checkin(PoolIndex(0)));
     let (wait, work) = (Action::Io(ms(2)), Action::Cpu(ms(1)));
     assert_eq!(
         actions(&workload),
@@ -72,50 +69,28 @@ fn choices_follow_their_weights() {
     });
     // Four standard errors of a share of 0.75.
     let share = cpu.count() as f64 / f64::from(REQUESTS);
-    assert!(
-        (share - 0.75).abs() < 4.0 * (0.1875 / f64::from(REQUESTS)).sqrt(),
-        "{share}"
-    );
+    assert!((share - 0.75).abs() < 4.0 * (0.1875 / f64::from(REQUESTS)).sqrt(), "{share}");
 }
 
 #[test]
 fn demand_counts_what_is_expected_to_run() {
     let check = |steps: Vec<Step>, [service, cpu, locked]: [u64; 3]| {
         let demand = Workload::of(steps).programs()[0].demand();
-        let expected = Demand {
-            service: us(service),
-            cpu: us(cpu),
-            locked: us(locked),
-        };
+        let expected = Demand { service: us(service), cpu: us(cpu), locked: us(locked) };
         assert_eq!(demand, expected);
     };
     let work = || vec![cpu(ms(1)), io(ms(2)), native(ms(4)), hold(ms(8))];
     check(work(), [15_000, 5_000, 9_000]);
-    check(
-        vec![repeat(10, [repeat(3, work())])],
-        [450_000, 150_000, 270_000],
-    );
-    check(
-        vec![choose([(3.0, work()), (1.0, vec![])]), cpu(ms(1))],
-        [12_250, 4_750, 7_750],
-    );
+    check(vec![repeat(10, [repeat(3, work())])], [450_000, 150_000, 270_000]);
+    check(vec![choose([(3.0, work()), (1.0, vec![])]), cpu(ms(1))], [12_250, 4_750, 7_750]);
     check(vec![io(exp(ms(100)))], [100_000, 0, 0]);
     // What follows a certain failure does not count; what follows a likely one does in part.
-    check(
-        vec![cpu(ms(1)), fail(500), io(ms(9))],
-        [1_000, 1_000, 1_000],
-    );
-    check(
-        vec![repeat(5, [io(ms(1)), fail(500)]), io(ms(9))],
-        [1_000, 0, 0],
-    );
+    check(vec![cpu(ms(1)), fail(500), io(ms(9))], [1_000, 1_000, 1_000]);
+    check(vec![repeat(5, [io(ms(1)), fail(500)]), io(ms(9))], [1_000, 0, 0]);
     let risky = || choose([(1.0, vec![fail(500)]), (1.0, vec![])]);
     check(vec![risky(), io(ms(8))], [4_000, 0, 0]);
     // 8 + 4 + 2 turns of 8, then 1/8 of what follows.
-    check(
-        vec![repeat(3, [io(ms(8)), risky()]), io(ms(8))],
-        [15_000, 0, 0],
-    );
+    check(vec![repeat(3, [io(ms(8)), risky()]), io(ms(8))], [15_000, 0, 0]);
 }
 
 #[test]

@@ -7,10 +7,7 @@ use proptest::prelude::*;
 use std::time::Duration;
 
 fn durations() -> impl Strategy<Value = Duration> {
-    prop_oneof![
-        (0..=86_400_000_u64).prop_map(ms),
-        (0..=86_400_000_000_000_u64).prop_map(ns)
-    ]
+    prop_oneof![(0..=86_400_000_u64).prop_map(ms), (0..=86_400_000_000_000_u64).prop_map(ns)]
 }
 
 fn dists() -> impl Strategy<Value = Dist> {
@@ -30,10 +27,7 @@ fn steps_of<S: Strategy<Value = Dist> + 'static>(dist: fn() -> S) -> impl Strate
         dist().prop_map(hold),
     ];
     // Checkouts hold leaves only, so that no two pools nest.
-    let held = (
-        prop::sample::select(vec!["db", "c\"a che"]),
-        vec(leaf.clone(), 1..3),
-    )
+    let held = (prop::sample::select(vec!["db", "c\"a che"]), vec(leaf.clone(), 1..3))
         .prop_map(|(pool, steps)| checkout(pool, steps));
     let flat = prop_oneof![8 => leaf, 2 => held, 1 => (400..=599_u16).prop_map(fail)];
     flat.prop_recursive(4, 24, 4, |inner| {
@@ -45,30 +39,16 @@ fn steps_of<S: Strategy<Value = Dist> + 'static>(dist: fn() -> S) -> impl Strate
 }
 
 fn pooled(workload: Workload) -> Workload {
-    workload
-        .pool(Pool::new("db", 3))
-        .pool(Pool::new("c\"a che", 1).timeout(ns(1)))
+    workload.pool(Pool::new("db", 3)).pool(Pool::new("c\"a che", 1).timeout(ns(1)))
 }
 
 fn workloads() -> impl Strategy<Value = Workload> {
-    let endpoint = (
-        "[a-z\"'\\\\. é]{1,8}",
-        1e-6..1e6,
-        any::<bool>(),
-        vec(steps_of(dists), 1..5),
-    );
+    let endpoint = ("[a-z\"'\\\\. é]{1,8}", 1e-6..1e6, any::<bool>(), vec(steps_of(dists), 1..5));
     vec(endpoint, 1..4).prop_map(|endpoints| {
-        let named = endpoints
-            .into_iter()
-            .enumerate()
-            .map(|(n, (name, weight, bound, steps))| {
-                let endpoint = Endpoint::new(format!("{name}{n}"), steps).weight(weight);
-                if bound {
-                    endpoint.users(n as u32 + 1)
-                } else {
-                    endpoint
-                }
-            });
+        let named = endpoints.into_iter().enumerate().map(|(n, (name, weight, bound, steps))| {
+            let endpoint = Endpoint::new(format!("{name}{n}"), steps).weight(weight);
+            if bound { endpoint.users(n as u32 + 1) } else { endpoint }
+        });
         pooled(named.fold(Workload::new(), Workload::endpoint))
     })
 }

@@ -21,10 +21,7 @@ impl Notes {
                 let about = (n, row.title());
                 match notes.iter_mut().find(|note| note.text == text) {
                     Some(note) => note.rows.push(about),
-                    None => notes.push(Note {
-                        text,
-                        rows: vec![about],
-                    }),
+                    None => notes.push(Note { text, rows: vec![about] }),
                 }
             }
         }
@@ -39,10 +36,7 @@ impl Notes {
     pub(super) fn of_row(&self, n: usize) -> String {
         let about = |note: &Note| note.rows.iter().any(|(row, _)| *row == n);
         let numbers = (1..).zip(&self.0).filter(|(_, note)| about(note));
-        numbers
-            .map(|(number, _)| number.to_string())
-            .collect::<Vec<_>>()
-            .join(" ")
+        numbers.map(|(number, _)| number.to_string()).collect::<Vec<_>>().join(" ")
     }
 }
 

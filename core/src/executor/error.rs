@@ -1,0 +1,93 @@
+//! How a task can fail, and how a submission can be refused.
+
+use std::any::Any;
+use std::fmt;
+
+/// Why a task has no value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TaskError {
+    /// It panicked; the message is the panic's.
+    Panicked(String),
+    /// It was cancelled, by its handle or because the executor stopped.
+    Cancelled,
+    /// Its deadline passed first.
+    TimedOut,
+}
+
+impl TaskError {
+    /// A short name for counting, such as `panicked`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Panicked(_) => "panicked",
+            Self::Cancelled => "cancelled",
+            Self::TimedOut => "timed out",
+        }
+    }
+
+    /// The error of a task that unwound with `payload`.
+    pub(super) fn of_panic(payload: &(dyn Any + Send)) -> Self {
+        let message = payload
+            .downcast_ref::<&str>()
+            .map(|s| (*s).to_owned())
+            .or_else(|| payload.downcast_ref::<String>().cloned())
+            .unwrap_or_else(|| "a value that is no text".to_owned());
+        Self::Panicked(message)
+    }
+}
+
+impl fmt::Display for TaskError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Panicked(message) => write!(f, "the task panicked: {message}"),
+            Self::Cancelled => f.write_str("the task was cancelled"),
+            Self::TimedOut => f.write_str("the task's deadline passed"),
+        }
+    }
+}
+
+impl std::error::Error for TaskError {}
+
+/// A submission that was refused; the task comes back unused.
+pub struct Rejected<F> {
+    /// Why it was refused.
+    pub why: RejectedWhy,
+    /// What was submitted.
+    pub task: F,
+}
+
+/// Why a submission was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RejectedWhy {
+    /// The queue is full, and the executor was told to reject.
+    Full,
+    /// The executor was shut down.
+    ShutDown,
+    /// The queue is full, and the submitter is one of the threads that would have to empty it.
+    WouldDeadlock,
+}
+
+impl fmt::Display for RejectedWhy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Full => "the executor's queue is full",
+            Self::ShutDown => "the executor was shut down",
+            Self::WouldDeadlock => "the executor's queue is full, and its own thread would wait",
+        })
+    }
+}
+
+impl<F> fmt::Debug for Rejected<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rejected").field("why", &self.why).finish_non_exhaustive()
+    }
+}
+
+impl<F> fmt::Display for Rejected<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.why.fmt(f)
+    }
+}
+
+impl<F> std::error::Error for Rejected<F> {}

@@ -1,0 +1,206 @@
+//! One task of a pool: its closure, then its outcome, in one allocation.
+//!
+//! Whoever comes first decides the outcome: the thread that ran it, its deadline, a cancellation
+//! or the executor's end. All of them go through [`Task::settle`], so that there is exactly one.
+
+use super::context::{Context, Stop};
+use super::error::TaskError;
+use super::stats::Counters;
+use crate::clock::Nanos;
+use parking_lot::{Condvar, Mutex};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use std::task::{Poll, Waker};
+
+/// A task as its pool sees it.
+pub(super) trait Job: Send + Sync {
+    /// Runs it on this thread and settles it. Never unwinds.
+    fn run(&self, cx: &mut Context<'_>);
+    /// Ends it without a value, unless it has ended; whether it did.
+    fn end(&self, error: TaskError) -> bool;
+    /// Whether it has ended.
+    fn is_settled(&self) -> bool;
+    /// Whether it was told to stop, and why.
+    fn stop(&self) -> Option<Stop>;
+    /// When it has to have ended.
+    fn deadline(&self) -> Option<Nanos>;
+    /// Its name, for spans.
+    fn name(&self) -> &str;
+}
+
+/// A task as its handle sees it.
+pub(super) trait Outcome<T>: Send + Sync {
+    /// The outcome, or notes whom to wake when there is one.
+    fn poll(&self, waker: &Waker) -> Poll<Result<T, TaskError>>;
+    /// Sleeps until there is an outcome, at most until `until`.
+    fn wait(&self, until: Option<std::time::Instant>) -> Option<Result<T, TaskError>>;
+    fn end(&self, error: TaskError) -> bool;
+    fn is_settled(&self) -> bool;
+}
+
+pub(super) struct Task<F, T> {
+    /// Guards: exactly one outcome, and nobody who waits for it is forgotten.
+    stage: Mutex<Stage<F, T>>,
+    settled: Condvar,
+    /// A [`Stop`] for the running closure, or nought.
+    stop: AtomicU8,
+    deadline: Option<Nanos>,
+    name: Option<Box<str>>,
+    counters: Arc<Counters>,
+}
+
+enum Stage<F, T> {
+    Queued(F, Option<Waker>),
+    Running(Option<Waker>),
+    Settled(Result<T, TaskError>),
+    Taken,
+}
+
+impl<F, T> Task<F, T> {
+    pub(super) fn new(
+        closure: F,
+        deadline: Option<Nanos>,
+        name: Option<String>,
+        counters: Arc<Counters>,
+    ) -> Self {
+        Self {
+            stage: Mutex::new(Stage::Queued(closure, None)),
+            settled: Condvar::new(),
+            stop: AtomicU8::new(0),
+            deadline,
+            name: name.map(Into::into),
+            counters,
+        }
+    }
+
+    /// Takes the closure back from a task that was never queued.
+    pub(super) fn into_closure(self) -> F {
+        match self.stage.into_inner() {
+            Stage::Queued(closure, _) => closure,
+            _ => unreachable!("a task that was not queued did not run"),
+        }
+    }
+
+    /// Sets the outcome, if there is none yet, and wakes whoever waits.
+    fn settle(&self, outcome: Result<T, TaskError>) -> bool {
+        let mut stage = self.stage.lock();
+        if matches!(*stage, Stage::Settled(_) | Stage::Taken) {
+            drop(stage);
+            // A late value is dropped outside the lock: its destructor may do anything.
+            return false;
+        }
+        match &outcome {
+            Ok(_) => self.counters.done(),
+            Err(error) => self.counters.failed(error),
+        }
+        let before = std::mem::replace(&mut *stage, Stage::Settled(outcome));
+        drop(stage);
+        self.settled.notify_all();
+        if let Stage::Running(Some(waker)) | Stage::Queued(_, Some(waker)) = before {
+            waker.wake();
+        }
+        true
+    }
+}
+
+impl<F, T> Job for Task<F, T>
+where
+    F: FnOnce(&mut Context<'_>) -> T + Send,
+    T: Send,
+{
+    fn run(&self, cx: &mut Context<'_>) {
+        let mut stage = self.stage.lock();
+        let closure = match std::mem::replace(&mut *stage, Stage::Taken) {
+            Stage::Queued(closure, waker) => {
+                *stage = Stage::Running(waker);
+                closure
+            }
+            ended => {
+                *stage = ended;
+                return;
+            }
+        };
+        drop(stage);
+        let outcome = match catch_unwind(AssertUnwindSafe(|| closure(cx))) {
+            Ok(value) => Ok(value),
+            // The closure was told to stop, and did: the outcome stands already, or is this one.
+            Err(payload) if payload.is::<Stop>() => {
+                Err(payload.downcast_ref::<Stop>().map_or(TaskError::Cancelled, |s| s.error()))
+            }
+            Err(payload) => Err(TaskError::of_panic(&*payload)),
+        };
+        self.settle(outcome);
+    }
+
+    fn end(&self, error: TaskError) -> bool {
+        self.stop.store(Stop::of(&error) as u8, Relaxed);
+        self.settle(Err(error))
+    }
+
+    fn is_settled(&self) -> bool {
+        matches!(*self.stage.lock(), Stage::Settled(_) | Stage::Taken)
+    }
+
+    fn stop(&self) -> Option<Stop> {
+        Stop::from_bits(self.stop.load(Relaxed))
+    }
+
+    fn deadline(&self) -> Option<Nanos> {
+        self.deadline
+    }
+
+    fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or("task")
+    }
+}
+
+impl<F, T> Outcome<T> for Task<F, T>
+where
+    F: FnOnce(&mut Context<'_>) -> T + Send,
+    T: Send,
+{
+    fn poll(&self, waker: &Waker) -> Poll<Result<T, TaskError>> {
+        let mut stage = self.stage.lock();
+        match &mut *stage {
+            Stage::Queued(_, slot) | Stage::Running(slot) => {
+                match slot {
+                    Some(old) if old.will_wake(waker) => {}
+                    _ => *slot = Some(waker.clone()),
+                }
+                Poll::Pending
+            }
+            _ => Poll::Ready(take(&mut stage)),
+        }
+    }
+
+    fn wait(&self, until: Option<std::time::Instant>) -> Option<Result<T, TaskError>> {
+        let mut stage = self.stage.lock();
+        while matches!(*stage, Stage::Queued(..) | Stage::Running(_)) {
+            match until {
+                None => self.settled.wait(&mut stage),
+                Some(until) => {
+                    if self.settled.wait_until(&mut stage, until).timed_out() {
+                        break;
+                    }
+                }
+            }
+        }
+        (!matches!(*stage, Stage::Queued(..) | Stage::Running(_))).then(|| take(&mut stage))
+    }
+
+    fn end(&self, error: TaskError) -> bool {
+        Job::end(self, error)
+    }
+
+    fn is_settled(&self) -> bool {
+        Job::is_settled(self)
+    }
+}
+
+fn take<F, T>(stage: &mut Stage<F, T>) -> Result<T, TaskError> {
+    match std::mem::replace(stage, Stage::Taken) {
+        Stage::Settled(outcome) => outcome,
+        _ => unreachable!("a handle takes its outcome once"),
+    }
+}

@@ -1,6 +1,7 @@
 //! placeholder
 pub mod clock;
 mod error;
+pub mod executor;
 pub mod gvl;
 pub mod measure;
 mod random;

@@ -111,6 +111,15 @@ impl Stop {
     }
 }
 
+/// Calls `code` with this thread's membership.
+///
+/// # Panics
+/// On a thread of no executor: futures of a loop are polled by its thread alone.
+#[inline]
+pub(super) fn with_member<R>(code: impl FnOnce(&Member) -> R) -> R {
+    MEMBER.with_borrow(|member| code(member.as_ref().expect("a loop polls on its own thread")))
+}
+
 /// Makes `member` this thread's, until the guard is dropped.
 pub(super) fn enlist(member: &Rc<Member>) -> Enlisted {
     MEMBER.set(Some(Rc::clone(member)));

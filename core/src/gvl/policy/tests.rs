@@ -265,7 +265,9 @@ proptest! {
         holders in proptest::collection::vec(0..3_u32, 1..20),
     ) {
         let mut asked = Sched::new(gvl, 1);
-        (0..3).for_each(|_| drop(asked.join(0)));
+        for _ in 0..3 {
+            let _ = asked.join(0);
+        }
         let mut observed = asked.clone();
         let mut switched = false;
         for (n, holder) in holders.iter().enumerate() {

@@ -1,0 +1,337 @@
+//! A pool of threads under one global lock.
+
+use super::context::{Context, deadline_after};
+use super::deadline::Deadlines;
+use super::error::{Rejected, RejectedWhy, TaskError};
+use super::join::JoinHandle;
+use super::options::{TaskOptions, Threads, WhenFull};
+use super::queue::{Pushed, Queue};
+use super::stats::{Counters, Stats};
+use super::task::{Job, Outcome, Task};
+use super::worker::{self, Desk};
+use crate::error::Error;
+use crate::gvl::lock::Lock;
+use crate::gvl::{Gvl, Hook};
+use parking_lot::Mutex;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+/// Runs closures on a pool of threads, each of which holds the global lock while it runs.
+///
+/// ```
+/// use gvl_lab::executor::Executor;
+/// use gvl_lab::gvl::Gvl;
+///
+/// let executor = Executor::builder().threads(2, 4).gvl(Gvl::cruby()).build()?;
+/// let handle = executor.spawn(|cx| cx.blocking(|| 6 * 7))?;
+/// assert_eq!(handle.wait(), Ok(42));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Executor {
+    shared: Arc<Shared>,
+    grace: Duration,
+    deadline: Option<Duration>,
+}
+
+/// Sets up an [`Executor`].
+#[derive(Debug, Clone)]
+pub struct ExecutorBuilder {
+    name: String,
+    min: u32,
+    max: u32,
+    gvl: Gvl,
+    lock: Option<Arc<Lock>>,
+    accounting: bool,
+    hook: Option<Hook>,
+    capacity: usize,
+    when_full: WhenFull,
+    idle_max: Duration,
+    one_job: bool,
+    deadline: Option<Duration>,
+    grace: Duration,
+}
+
+/// How a shutdown went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shutdown {
+    /// Whether everything accepted was run to its end within the grace.
+    pub drained: bool,
+    /// Tasks that were cancelled for it.
+    pub cancelled: u64,
+    /// Threads that are still in a task which reaches no checkpoint. A thread cannot be ended
+    /// from outside; its task has ended as cancelled, and it leaves when the closure returns.
+    pub threads_left: u32,
+}
+
+pub(super) struct Shared {
+    pub(super) name: String,
+    pub(super) queue: Queue,
+    pub(super) lock: Arc<Lock>,
+    /// Guards nothing but itself: the threads that are alive.
+    pub(super) desks: Mutex<Vec<Arc<Desk>>>,
+    counters: Arc<Counters>,
+    deadlines: Deadlines,
+    started: AtomicU32,
+}
+
+impl Executor {
+    /// An executor to set up: 5 threads, CRuby's lock, an endless queue.
+    pub fn builder() -> ExecutorBuilder {
+        ExecutorBuilder {
+            name: "pool".to_owned(),
+            min: 5,
+            max: 5,
+            gvl: Gvl::cruby(),
+            lock: None,
+            accounting: true,
+            hook: None,
+            capacity: usize::MAX,
+            when_full: WhenFull::Wait,
+            idle_max: Duration::from_secs(30),
+            one_job: false,
+            deadline: None,
+            grace: Duration::from_secs(30),
+        }
+    }
+
+    /// Submits a closure.
+    ///
+    /// # Errors
+    /// The closure comes back when the queue is full and the executor rejects, when the executor
+    /// was shut down, or when one of its own threads would have to wait for room.
+    pub fn spawn<F, T>(&self, closure: F) -> Result<JoinHandle<T>, Rejected<F>>
+    where
+        F: FnOnce(&mut Context<'_>) -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.spawn_with(TaskOptions::default(), closure)
+    }
+
+    /// Submits a closure with a deadline or a name of its own.
+    ///
+    /// # Errors
+    /// As [`Executor::spawn`].
+    pub fn spawn_with<F, T>(
+        &self,
+        options: TaskOptions,
+        closure: F,
+    ) -> Result<JoinHandle<T>, Rejected<F>>
+    where
+        F: FnOnce(&mut Context<'_>) -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let shared = &self.shared;
+        let deadline = deadline_after(options.deadline.or(self.deadline));
+        let counters = Arc::clone(&shared.counters);
+        let task = Arc::new(Task::new(closure, deadline, options.name, counters));
+        let own_thread = worker::is_own(shared);
+        let pushed = shared.queue.push(own_thread, || Arc::clone(&task) as Arc<dyn Job>);
+        match pushed {
+            Ok(Pushed::Queued) => {}
+            Ok(Pushed::StartThread) => shared.start_thread(),
+            Err(why) => {
+                shared.counters.rejected();
+                tracing::trace!(target: "gvl_lab::executor", %why, "rejected");
+                let task = Arc::into_inner(task).expect("a refused task was given to nobody");
+                return Err(Rejected { why, task: task.into_closure() });
+            }
+        }
+        tracing::trace!(target: "gvl_lab::executor", "queued");
+        if let Some(at) = deadline {
+            shared.deadlines.watch(at, &(Arc::clone(&task) as Arc<dyn Job>));
+        }
+        Ok(JoinHandle::of_task(task as Arc<dyn Outcome<T>>))
+    }
+
+    /// Counts tasks and threads, and what each thread used of the global lock.
+    pub fn stats(&self) -> Stats {
+        let (queued, threads) = self.shared.queue.count();
+        let running =
+            self.shared.desks.lock().iter().filter(|desk| desk.job.lock().is_some()).count();
+        let mut stats = Stats {
+            queued: queued as u64,
+            running: running as u64,
+            threads,
+            gvl: self.shared.lock.usage(),
+            ..Stats::default()
+        };
+        self.shared.counters.fill(&mut stats);
+        stats
+    }
+
+    /// Accepts nothing more, runs what was accepted, at most for `grace`, and then cancels what is
+    /// left. Threads leave as their tasks end.
+    pub fn shutdown(&self, grace: Duration) -> Shutdown {
+        let shared = &self.shared;
+        tracing::debug!(target: "gvl_lab::executor", name = shared.name, ?grace, "shutting down");
+        shared.queue.stop();
+        if worker::is_own(shared) {
+            // A task that ends its own executor cannot wait for itself.
+            return self.report(false, 0);
+        }
+        if shared.queue.wait_until_deserted(Instant::now().checked_add(grace)) {
+            return self.report(true, 0);
+        }
+        let queued = shared.queue.drain();
+        let running: Vec<_> =
+            shared.desks.lock().iter().filter_map(|desk| desk.job.lock().clone()).collect();
+        let ended = queued.iter().chain(&running).filter(|job| job.end(TaskError::Cancelled));
+        let cancelled = ended.count() as u64;
+        shared.queue.stop();
+        // Those that reach a checkpoint leave at once; a moment is enough, and the rest is told.
+        shared.queue.wait_until_deserted(Some(Instant::now() + LAST_MOMENT));
+        self.report(false, cancelled)
+    }
+
+    fn report(&self, drained: bool, cancelled: u64) -> Shutdown {
+        Shutdown { drained, cancelled, threads_left: self.shared.queue.count().1 }
+    }
+}
+
+/// How long a shutdown whose grace is over waits for threads that were told to stop.
+const LAST_MOMENT: Duration = Duration::from_millis(100);
+
+impl Drop for Executor {
+    /// Shuts down with the builder's grace.
+    fn drop(&mut self) {
+        self.shutdown(self.grace);
+    }
+}
+
+impl Shared {
+    /// Starts one more thread, which the queue counts as alive already.
+    pub(super) fn start_thread(self: &Arc<Self>) {
+        worker::start(self, self.started.fetch_add(1, Relaxed));
+    }
+}
+
+impl ExecutorBuilder {
+    /// How many threads there are: `min` always, up to `max` when no thread is idle (5 and 5).
+    #[must_use]
+    pub fn threads(mut self, min: u32, max: u32) -> Self {
+        (self.min, self.max) = (min, max);
+        self
+    }
+
+    /// The global lock (CRuby's).
+    #[must_use]
+    pub fn gvl(mut self, gvl: Gvl) -> Self {
+        self.gvl = gvl;
+        self
+    }
+
+    /// Shares a lock with others, instead of one of its own.
+    #[must_use]
+    pub fn lock(mut self, lock: Arc<Lock>) -> Self {
+        self.lock = Some(lock);
+        self
+    }
+
+    /// Keeps accounts of the lock (on): two readings of the clock each time that it is taken.
+    #[must_use]
+    pub fn accounting(mut self, on: bool) -> Self {
+        self.accounting = on;
+        self
+    }
+
+    /// Calls `hook` at each event in a thread's life under the lock.
+    #[must_use]
+    pub fn hook(mut self, hook: Hook) -> Self {
+        self.hook = Some(hook);
+        self
+    }
+
+    /// How many tasks may wait (endless), and what a submission does when they do.
+    #[must_use]
+    pub fn queue(mut self, capacity: usize, when_full: WhenFull) -> Self {
+        (self.capacity, self.when_full) = (capacity, when_full);
+        self
+    }
+
+    /// What the threads are called: `name 0`, `name 1`, ... (`pool`).
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// How long a thread above the minimum is idle before it leaves (30 s).
+    #[must_use]
+    pub fn idle_max(mut self, idle_max: Duration) -> Self {
+        self.idle_max = idle_max;
+        self
+    }
+
+    /// Gives each task a thread of its own, which leaves with it (off).
+    #[must_use]
+    pub fn thread_per_task(mut self, on: bool) -> Self {
+        self.one_job = on;
+        self
+    }
+
+    /// The deadline of tasks that have none of their own (none).
+    #[must_use]
+    pub fn deadline(mut self, after: Duration) -> Self {
+        self.deadline = Some(after);
+        self
+    }
+
+    /// How long dropping the executor waits for its tasks (30 s).
+    #[must_use]
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = grace;
+        self
+    }
+
+    /// An executor with its minimum of threads running.
+    ///
+    /// # Errors
+    /// No thread at most, more than 1024, a minimum above the maximum, a queue without room, or a
+    /// lock whose quantum is out of range.
+    pub fn build(self) -> Result<Executor, Error> {
+        let threads = Threads::new(self.min, self.max)?;
+        self.gvl.check()?;
+        if self.capacity == 0 {
+            return Err(Error::invalid("queue.capacity", 0, "at least 1"));
+        }
+        let own_lock = || {
+            let builder = Lock::builder(self.gvl).accounting(self.accounting);
+            let builder = match self.hook {
+                Some(hook) => builder.hook(hook),
+                None => builder,
+            };
+            Arc::new(builder.build())
+        };
+        let queue = Queue::new(threads, self.capacity, self.when_full, self.idle_max, self.one_job);
+        let shared = Arc::new(Shared {
+            name: self.name,
+            queue,
+            lock: self.lock.unwrap_or_else(own_lock),
+            desks: Mutex::new(Vec::new()),
+            counters: Arc::default(),
+            deadlines: Deadlines::default(),
+            started: AtomicU32::new(0),
+        });
+        if !self.one_job {
+            for _ in 0..threads.min() {
+                shared.queue.count_thread();
+                shared.start_thread();
+            }
+        }
+        Ok(Executor { shared, grace: self.grace, deadline: self.deadline })
+    }
+}
+
+impl fmt::Debug for Executor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Executor").field("name", &self.shared.name).finish_non_exhaustive()
+    }
+}
+
+impl From<RejectedWhy> for Error {
+    fn from(why: RejectedWhy) -> Self {
+        Error::failed("executor", why, "an executor that accepts tasks")
+    }
+}

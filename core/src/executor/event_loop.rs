@@ -18,8 +18,9 @@ use parking_lot::{Condvar, Mutex};
 use std::fmt;
 use std::future::Future;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
+use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
@@ -71,6 +72,7 @@ pub(super) struct Shared {
     busy: Notify,
     /// Ends the loop.
     end: Notify,
+    thread: OnceLock<ThreadId>,
     /// Guards: whether the loop's thread has ended.
     ended: Mutex<bool>,
     /// Told when the last task or the thread ends.
@@ -168,6 +170,11 @@ impl EventLoop {
         let shared = &self.shared;
         let until = Instant::now().checked_add(grace);
         shared.stopping.store(true, Relaxed);
+        if shared.thread.get() == Some(&std::thread::current().id()) {
+            // A task that ends its own loop cannot wait for itself.
+            shared.end.notify_one();
+            return false;
+        }
         let mut ended = shared.ended.lock();
         while shared.in_flight.load(Relaxed) > 0 {
             let late = match until {
@@ -314,6 +321,7 @@ impl EventLoopBuilder {
             stopping: AtomicBool::new(false),
             busy: Notify::new(),
             end: Notify::new(),
+            thread: OnceLock::new(),
             ended: Mutex::new(false),
             changed: Condvar::new(),
         });
@@ -338,6 +346,7 @@ fn run(runtime: tokio::runtime::Runtime, shared: &Arc<Shared>, name: String) {
         }
     }
     let _told = Told(shared);
+    shared.thread.get_or_init(|| std::thread::current().id());
     let member = Rc::new(shared.lock.join(name));
     let _enlisted = context::enlist(&member);
     runtime.block_on(async {

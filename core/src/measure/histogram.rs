@@ -31,6 +31,21 @@ impl Histogram {
         Self { buckets, sum_ns: 0, min_ns: u64::MAX, max_ns: 0 }
     }
 
+    /// Takes over the buckets of a histogram of nanoseconds; its mean, minimum and maximum are
+    /// those of its buckets.
+    pub fn of_buckets(ns: &hdrhistogram::Histogram<u64>) -> Self {
+        let mut taken = Self::new();
+        for bucket in ns.iter_recorded() {
+            let value = bucket.value_iterated_to();
+            let count = bucket.count_at_value();
+            taken.buckets.record_n(value, count).expect("the buckets grow to any duration");
+            taken.sum_ns += u128::from(value) * u128::from(count);
+            taken.min_ns = taken.min_ns.min(value);
+            taken.max_ns = taken.max_ns.max(value);
+        }
+        taken
+    }
+
     /// Counts one duration.
     pub fn record(&mut self, duration: Duration) {
         let ns = clock::nanos(duration).min(LONGEST_NS);

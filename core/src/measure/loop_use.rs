@@ -1,6 +1,7 @@
 //! How a run's event loop fared, as plain data; part of a `Recording`.
 
 use super::Histogram;
+use crate::executor::LongPoll;
 use std::time::Duration;
 
 /// How an event loop fared.
@@ -16,19 +17,6 @@ pub struct LoopUse {
     pub threshold: Duration,
 }
 
-/// The long polls of one task.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct LongPoll {
-    /// The task's name, that of its handler.
-    pub task: String,
-    /// How many there were.
-    pub count: u64,
-    /// Their lengths summed.
-    pub total: Duration,
-    /// The longest.
-    pub max: Duration,
-}
-
 impl LoopUse {
     /// Adds another replication's loop; long polls match by task.
     pub fn merge(&mut self, other: &Self) {
@@ -37,19 +25,18 @@ impl LoopUse {
         self.threshold = self.threshold.max(other.threshold);
         for theirs in &other.long_polls {
             match self.long_polls.iter_mut().find(|mine| mine.task == theirs.task) {
-                Some(mine) => mine.merge(theirs),
+                Some(mine) => merge(mine, theirs),
                 None => self.long_polls.push(theirs.clone()),
             }
         }
     }
 }
 
-impl LongPoll {
-    fn merge(&mut self, other: &Self) {
-        self.count += other.count;
-        self.total += other.total;
-        self.max = self.max.max(other.max);
-    }
+/// Long polls of the same task as one entry.
+fn merge(mine: &mut LongPoll, theirs: &LongPoll) {
+    mine.count += theirs.count;
+    mine.total += theirs.total;
+    mine.max = mine.max.max(theirs.max);
 }
 
 #[cfg(test)]

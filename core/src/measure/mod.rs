@@ -21,5 +21,5 @@ pub use facts::{Facts, Figures, Shape};
 pub use gvl_use::{GvlUse, ThreadUse};
 pub use histogram::Histogram;
 pub use interval::Interval;
-pub use loop_use::{LongPoll, LoopUse};
+pub use loop_use::LoopUse;
 pub use recording::{EndpointRecording, QueueUse, Recording};

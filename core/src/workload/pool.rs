@@ -58,7 +58,7 @@ impl Pool {
     }
 }
 
-/// Reads the table of pools, in order of name.
+/// Reads the table of pools.
 pub(super) fn read_all(fields: &Fields<'_>) -> Option<Vec<Pool>> {
     let mut pools: Vec<_> = fields.iter().map(|(name, node)| Pool::read(name, node)).collect();
     for (n, (name, node)) in fields.iter().enumerate() {
@@ -66,7 +66,5 @@ pub(super) fn read_all(fields: &Fields<'_>) -> Option<Vec<Pool>> {
             pools.push(node.refuse_as("a second pool of this name", "each name once"));
         }
     }
-    let mut pools = pools.into_iter().collect::<Option<Vec<_>>>()?;
-    pools.sort_by(|a, b| a.name.cmp(&b.name));
-    Some(pools)
+    pools.into_iter().collect()
 }

@@ -29,7 +29,7 @@ const ENDPOINTS_MAX: usize = 1000;
 pub struct Workload {
     /// The kinds of requests, 1 to 1,000 with a name each.
     pub endpoints: Vec<Endpoint>,
-    /// The pools that steps check out, at most 100, in order of name.
+    /// The pools that steps check out, at most 100.
     pub pools: Vec<Pool>,
 }
 
@@ -53,7 +53,6 @@ impl Workload {
     /// Adds a pool.
     pub fn pool(mut self, pool: Pool) -> Self {
         self.pools.push(pool);
-        self.pools.sort_by(|a, b| a.name.cmp(&b.name));
         self
     }
 

@@ -27,8 +27,9 @@ pub(super) fn check(facts: &Facts) -> Option<Warning> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::executor::LongPoll;
+    use crate::measure::LoopUse;
     use crate::measure::samples::{facts, ms, shape};
-    use crate::measure::{LongPoll, LoopUse};
 
     fn with_polls(long_polls: Vec<LongPoll>) -> Option<Warning> {
         let mut facts = facts(shape(1, 1), 1000, Vec::new());

@@ -1,7 +1,8 @@
 //! Reports for the tests of views.
 
+use crate::executor::LongPoll;
 use crate::measure::samples::{endpoint, ms, recording, shape};
-use crate::measure::{GvlUse, LongPoll, LoopUse};
+use crate::measure::{GvlUse, LoopUse};
 use crate::report::{Machine, Report, Row};
 use crate::value::Value;
 

@@ -1,0 +1,96 @@
+//! The arguments, as clap reads them.
+
+use clap::{ArgGroup, Parser, Subcommand, ValueEnum};
+use gvl_lab::Engine;
+use std::path::PathBuf;
+
+/// Finds out how many workers and threads a server needs, and what p99 it will have.
+#[derive(Debug, Parser)]
+#[command(name = "gvl-lab", version, about, arg_required_else_help = true)]
+pub struct Args {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run experiment files (TOML or JSON).
+    Run {
+        /// The experiment files.
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+        #[command(flatten)]
+        options: Options,
+    },
+    /// Compare Puma's threads with an event loop, on I/O and on CPU work.
+    Compare {
+        #[command(flatten)]
+        options: Options,
+    },
+    /// List the server models and the locks, with their keys and defaults.
+    Models,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(group = ArgGroup::new("format").multiple(false))]
+pub struct Options {
+    /// What runs the experiment.
+    #[arg(long, value_enum, default_value_t = EngineName::Real)]
+    pub engine: EngineName,
+    /// Draw from this seed instead of the file's.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(0..=i64::MAX as u64))]
+    pub seed: Option<u64>,
+    /// Run each row so many times instead of as often as the file says.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeat: Option<u32>,
+    /// Print JSON: one document, or a list of them where there are several experiments.
+    #[arg(long, group = "format")]
+    pub json: bool,
+    /// Print CSV: a record for each row and endpoint.
+    #[arg(long, group = "format")]
+    pub csv: bool,
+    /// Print a summary as another tool would.
+    #[arg(long, group = "format", value_enum)]
+    pub view: Option<View>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum EngineName {
+    /// Real threads on this machine.
+    Real,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum View {
+    /// A comparison table with the warnings below it.
+    Table,
+    /// A summary in the manner of Locust.
+    Locust,
+    /// A summary in the manner of siege.
+    Siege,
+    /// JSON.
+    Json,
+    /// CSV.
+    Csv,
+}
+
+impl Options {
+    /// The name of the view to print.
+    pub fn view(&self) -> &'static str {
+        match self.view {
+            _ if self.json => "json",
+            _ if self.csv => "csv",
+            Some(View::Locust) => "locust",
+            Some(View::Siege) => "siege",
+            Some(View::Json) => "json",
+            Some(View::Csv) => "csv",
+            Some(View::Table) | None => "table",
+        }
+    }
+
+    pub fn engine(&self) -> Engine {
+        match self.engine {
+            EngineName::Real => Engine::Real,
+        }
+    }
+}

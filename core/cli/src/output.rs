@@ -1,0 +1,69 @@
+//! Printing: standard output for reports, standard error for mistakes, and what a reader that
+//! went away means for the exit status.
+
+use gvl_lab::{Error, Report, report};
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// How the command ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    Fine,
+    /// An experiment failed, or says what cannot be.
+    Failed,
+    BadInput,
+}
+
+impl From<Status> for ExitCode {
+    fn from(status: Status) -> Self {
+        Self::from(match status {
+            Status::Fine => 0,
+            Status::Failed => 1,
+            Status::BadInput => 2,
+        })
+    }
+}
+
+/// Prints the reports in a view; a list of documents where JSON has several.
+pub fn print_reports(reports: &[Report], view: &str) -> Status {
+    let render = report::view(view).expect("the arguments name known views").render;
+    let rendered: Vec<String> = reports.iter().map(render).collect();
+    let text = match (view, rendered.as_slice()) {
+        ("json", [_, _, ..]) => format!("[\n{}\n]\n", rendered.join(",\n").trim_end()),
+        ("csv", [first, rest @ ..]) => {
+            let records = rest.iter().map(|csv| csv.split_once('\n').map_or("", |(_, r)| r));
+            first.clone() + &records.collect::<String>()
+        }
+        _ => rendered.join("\n"),
+    };
+    print(&text)
+}
+
+/// Prints to standard output. A reader that has had enough is no mistake.
+pub fn print(text: &str) -> Status {
+    let mut out = io::stdout().lock();
+    let printed = out.write_all(text.as_bytes()).and_then(|()| {
+        if text.ends_with('\n') { Ok(()) } else { out.write_all(b"\n") }
+    });
+    match printed.and_then(|()| out.flush()) {
+        Ok(()) => Status::Fine,
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Status::Fine,
+        Err(e) => {
+            complain(&format!("standard output: {e}"));
+            Status::Failed
+        }
+    }
+}
+
+/// Tells an error, a line for each mistake, and what it means for the exit status.
+pub fn explain(source: &str, error: &Error) -> Status {
+    for line in error.to_string().lines() {
+        complain(&format!("{source}: {line}"));
+    }
+    if error.is_invalid() { Status::BadInput } else { Status::Failed }
+}
+
+/// Where standard error is closed, there is nobody to tell.
+fn complain(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
+}

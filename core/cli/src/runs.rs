@@ -1,0 +1,71 @@
+//! Runs experiments one after the other: all are read before the first runs.
+
+use crate::args::Options;
+use crate::output::{self, Status};
+use crate::progress::Bar;
+use gvl_lab::{Error, Experiment, Report};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Runs the experiments of the files.
+pub fn files(files: &[PathBuf], options: &Options) -> ExitCode {
+    let read = files.iter().map(|file| (file.display().to_string(), Experiment::from_path(file)));
+    all(read.collect(), options).into()
+}
+
+/// Runs experiments that come with the command.
+pub fn builtin(experiments: &[(&str, &str)], options: &Options) -> ExitCode {
+    let read = experiments
+        .iter()
+        .map(|(name, text)| ((*name).to_owned(), Experiment::from_toml(text)));
+    all(read.collect(), options).into()
+}
+
+fn all(read: Vec<(String, Result<Experiment, Error>)>, options: &Options) -> Status {
+    let mut experiments = Vec::new();
+    let mut status = Status::Fine;
+    for (source, read) in read {
+        match read {
+            Ok(experiment) => experiments.push((source, told(experiment, options))),
+            // A file that does not name its own path in the message is named before it.
+            Err(error) => status = output::explain(&source, &error),
+        }
+    }
+    if status != Status::Fine {
+        return status;
+    }
+    let mut reports = Vec::new();
+    for (source, experiment) in &experiments {
+        match run(experiment, options) {
+            Ok(report) => reports.push(report),
+            Err(error) => {
+                status = output::explain(source, &error);
+                break;
+            }
+        }
+    }
+    let printed = output::print_reports(&reports, options.view());
+    let doubtful = |report: &Report| report.is_impossible() || !report.every_row_has_success();
+    match status {
+        Status::Fine if reports.iter().any(doubtful) => Status::Failed,
+        Status::Fine => printed,
+        failed => failed,
+    }
+}
+
+/// The experiment with what the command line says instead.
+fn told(experiment: Experiment, options: &Options) -> Experiment {
+    let experiment = match options.seed {
+        Some(seed) => experiment.seed(seed),
+        None => experiment,
+    };
+    match options.repeat {
+        Some(repeat) => experiment.repeat(repeat),
+        None => experiment,
+    }
+}
+
+fn run(experiment: &Experiment, options: &Options) -> Result<Report, Error> {
+    let bar = Bar::new(experiment.name());
+    experiment.run_observed(options.engine(), &mut |progress| bar.show(progress))
+}

@@ -1,0 +1,18 @@
+//! The real engine: ops x topology x load on the executor's threads, in real time.
+//!
+//! Called by `run` with a topology, never with a server's name. One thread of its own starts the
+//! timed arrivals; a request that ends starts its user's next one on the spot, so that a closed
+//! loop without think time never leaves a thread idle for want of a client.
+
+mod burn;
+mod handler;
+mod over;
+mod pools;
+mod run;
+mod server;
+mod tally;
+#[cfg(test)]
+mod tests;
+mod waits;
+
+pub use run::run;

@@ -1,0 +1,217 @@
+//! One run: a load on a server, from the first arrival to the last answer that counts.
+
+use super::handler::Served;
+use super::server::{Server, Watch};
+use super::tally::{Finished, Tally};
+use crate::clock::{self, Nanos, nanos};
+use crate::error::Error;
+use crate::load::{Arrival, Driver, Load, Until};
+use crate::measure::Recording;
+use crate::model::Topology;
+use crate::workload::{Cursor, Workload};
+use parking_lot::{Condvar, Mutex};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The longest run, whatever its load asks for: an experiment that is still not done was a mistake.
+const LONGEST: Duration = Duration::from_secs(3600);
+
+/// How often whoever watches the run hears of it.
+const NEWS: Duration = Duration::from_millis(100);
+
+/// A run under way.
+struct Run {
+    server: Server,
+    start: Nanos,
+    /// When the last request may end to count.
+    end: Nanos,
+    /// Guards: an arrival is started once, and none is forgotten.
+    gate: Mutex<Gate>,
+    /// Told when the next arrival is sooner than it was, or all is done.
+    changed: Condvar,
+    /// Guards nothing but itself; never held together with `gate`.
+    tally: Mutex<Tally>,
+}
+
+struct Gate {
+    driver: Driver,
+    in_flight: u64,
+    over: bool,
+}
+
+/// One request on its way.
+struct Request {
+    run: Arc<Run>,
+    endpoint: usize,
+    user: Option<u32>,
+    intended: Nanos,
+    /// What the server made of it; `None` if it is dropped on the way.
+    served: Option<Served>,
+}
+
+/// Runs the load on the topology in real time; `observe` hears how much of it is done, from 0
+/// to 1.
+///
+/// # Errors
+/// A topology with worker processes, threads that the system refuses, or a run of over an hour.
+pub fn run(
+    topology: &Topology,
+    workload: &Workload,
+    load: &Load,
+    seed: u64,
+    observe: &mut dyn FnMut(f64),
+) -> Result<Recording, Error> {
+    let driver = Driver::new(load, workload, seed);
+    let server = Server::start(topology, workload)?;
+    let start = clock::now();
+    let cpu_before = clock::process_cpu();
+    let length = match load.until() {
+        Until::Duration(length) => length,
+        Until::Requests(_) => LONGEST,
+    };
+    let run = Arc::new(Run {
+        server,
+        start,
+        end: start.saturating_add(nanos(length)),
+        gate: Mutex::new(Gate { driver, in_flight: 0, over: false }),
+        changed: Condvar::new(),
+        tally: Mutex::new(Tally::new(&workload.endpoints, start)),
+    });
+    run.drive(load.until(), observe);
+    let cpu = clock::process_cpu() - cpu_before;
+    let gvl = run.server.gvl_use();
+    let event_loop = run.server.loop_use();
+    run.server.end();
+    let mut tally = run.tally.lock();
+    let elapsed = match load.until() {
+        Until::Duration(length) => length,
+        Until::Requests(wanted) => {
+            let finished: u64 = tally.endpoints.iter().map(|e| e.requests()).sum();
+            if finished < wanted {
+                let why = format!("{finished} of {wanted} requests after an hour");
+                return Err(Error::failed("load.requests", why, "a run of less than an hour"));
+            }
+            Duration::from_nanos(tally.last_finish - start)
+        }
+    };
+    Ok(Recording {
+        elapsed,
+        processes: [(std::process::id(), tally.ok)].into(),
+        queue: tally.queue_use(start, start + nanos(elapsed)),
+        endpoints: std::mem::take(&mut tally.endpoints),
+        gvl,
+        cpu,
+        event_loop,
+    })
+}
+
+impl Run {
+    /// Starts arrivals as they fall due, until there are no more and all have ended, or the time
+    /// is over.
+    fn drive(self: &Arc<Self>, until: Until, observe: &mut dyn FnMut(f64)) {
+        loop {
+            let due = self.take_due(None);
+            let any = !due.is_empty();
+            due.into_iter().for_each(|arrival| self.submit(arrival));
+            observe(self.done(until));
+            let mut gate = self.gate.lock();
+            let now = clock::now();
+            if now >= self.end || (gate.in_flight == 0 && gate.driver.is_exhausted(self.at(now))) {
+                gate.over = true;
+                return;
+            }
+            if any {
+                continue;
+            }
+            let next = gate.driver.next_due().map_or(self.end, |due| self.start + due);
+            let wake = next.min(self.end).min(now + nanos(NEWS));
+            self.changed.wait_until(&mut gate, clock::instant(wake));
+        }
+    }
+
+    /// The time on the run's own clock.
+    fn at(&self, now: Nanos) -> Nanos {
+        now.saturating_sub(self.start)
+    }
+
+    /// What may start now; first ends `finished`, a request of that user.
+    fn take_due(&self, finished: Option<Option<u32>>) -> Vec<Arrival> {
+        let mut gate = self.gate.lock();
+        let now = self.at(clock::now());
+        if let Some(user) = finished {
+            gate.in_flight -= 1;
+            gate.driver.finished(user, now);
+        }
+        let mut due = Vec::new();
+        while !gate.over && let Some(arrival) = gate.driver.take_due(now) {
+            gate.in_flight += 1;
+            due.push(arrival);
+        }
+        let idle = gate.in_flight == 0;
+        let timed = gate.driver.next_due().is_some();
+        drop(gate);
+        if finished.is_some() && (idle || timed) {
+            self.changed.notify_one();
+        }
+        due
+    }
+
+    fn submit(self: &Arc<Self>, arrival: Arrival) {
+        let request = Request {
+            run: Arc::clone(self),
+            endpoint: arrival.endpoint,
+            user: arrival.user,
+            intended: self.start + arrival.intended,
+            served: None,
+        };
+        self.tally.lock().queued(clock::now());
+        self.server.submit(arrival.endpoint, Cursor::new(arrival.stream), Box::new(request));
+    }
+
+    /// How much of the run is done.
+    fn done(&self, until: Until) -> f64 {
+        match until {
+            Until::Duration(length) => {
+                self.at(clock::now()) as f64 / nanos(length).max(1) as f64
+            }
+            Until::Requests(wanted) => {
+                let tally = self.tally.lock();
+                let finished: u64 = tally.endpoints.iter().map(|e| e.requests()).sum();
+                finished as f64 / wanted.max(1) as f64
+            }
+        }
+        .min(1.0)
+    }
+}
+
+impl Watch for Request {
+    fn started(&self) {
+        self.run.tally.lock().started(clock::now());
+    }
+
+    fn served(mut self: Box<Self>, served: Served) {
+        self.served = Some(served);
+    }
+}
+
+impl Drop for Request {
+    /// Counts the request and starts its user's next one; also when its handler panicked.
+    fn drop(&mut self) {
+        let at = clock::now();
+        let run = &self.run;
+        let served = self.served.take().unwrap_or_else(Served::panicked);
+        if at <= run.end && !run.gate.lock().over {
+            run.tally.lock().finished(Finished {
+                endpoint: self.endpoint,
+                intended: self.intended,
+                at,
+                ended: served.ended,
+                demand: served.demand,
+                waits: served.waits,
+            });
+        }
+        for arrival in run.take_due(Some(self.user)) {
+            run.submit(arrival);
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! A topology come to life: a pool of threads, or an event loop, in this process.
+
+use super::handler::{Served, serve_on_loop, serve_on_thread};
+use super::over::Over;
+use super::pools::{AsyncPools, ThreadPools};
+use super::waits::{self, Waits};
+use crate::error::Error;
+use crate::executor::{Context, EventLoop, Executor, TaskOptions};
+use crate::gvl::{ThreadUsage, Usage};
+use crate::measure::{GvlUse, Histogram, LoopUse, ThreadUse};
+use crate::model::{Handlers, Serving, ThreadsLive, Topology};
+use crate::workload::{Cursor, Program, Workload};
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Serves requests as the topology says.
+pub(super) struct Server {
+    kind: Kind,
+    site: Arc<Site>,
+    waits: Arc<Mutex<Histogram>>,
+}
+
+enum Kind {
+    Threads(Executor),
+    Loop(Arc<EventLoop>, Handlers),
+}
+
+/// What handlers need.
+struct Site {
+    endpoints: Vec<(String, Program)>,
+    threads: ThreadPools,
+    futures: AsyncPools,
+    over: Over,
+}
+
+/// Called as a request goes through the server.
+pub(super) trait Watch: Send + Sync + 'static {
+    /// It left the queue.
+    fn started(&self);
+    /// It was served.
+    fn served(self: Box<Self>, served: Served);
+}
+
+impl Server {
+    /// Starts the server's threads.
+    pub(super) fn start(topology: &Topology, workload: &Workload) -> Result<Self, Error> {
+        let (hook, waits) = waits::hook();
+        let gvl = topology.gvl.clone();
+        let kind = match topology.serving {
+            Serving::Pool { min_threads, max_threads, threads_live } => {
+                let executor = Executor::builder()
+                    .name(topology.label.as_str())
+                    .threads(min_threads, max_threads)
+                    .thread_per_task(threads_live == ThreadsLive::OneRequest)
+                    .gvl(gvl)
+                    .hook(hook)
+                    .build()?;
+                Kind::Threads(executor)
+            }
+            Serving::EventLoop { handlers, offload_threads } => {
+                let event_loop = EventLoop::builder()
+                    .name(topology.label.as_str())
+                    .offload_threads(offload_threads)
+                    .gvl(gvl)
+                    .hook(hook)
+                    .build()?;
+                Kind::Loop(Arc::new(event_loop), handlers)
+            }
+        };
+        let names = workload.endpoints.iter().map(|endpoint| endpoint.name.clone());
+        let site = Site {
+            endpoints: names.zip(workload.programs()).collect(),
+            threads: ThreadPools::new(&workload.pools),
+            futures: AsyncPools::new(&workload.pools),
+            over: Over::default(),
+        };
+        Ok(Self { kind, site: Arc::new(site), waits })
+    }
+
+    /// Takes a request in; `watch` hears of it. A server that has ended drops both.
+    pub(super) fn submit(&self, endpoint: usize, cursor: Cursor, watch: Box<impl Watch>) {
+        let site = Arc::clone(&self.site);
+        let options = || TaskOptions::new().name(self.site.endpoints[endpoint].0.as_str());
+        match &self.kind {
+            Kind::Threads(executor) => {
+                drop(executor.spawn_with(options(), move |cx| {
+                    watch.started();
+                    watch.served(site.serve_on_thread(cx, endpoint, cursor));
+                }));
+            }
+            Kind::Loop(event_loop, Handlers::Async) => {
+                drop(event_loop.spawn_async_with(options(), async move {
+                    watch.started();
+                    let program = &site.endpoints[endpoint].1;
+                    watch.served(serve_on_loop(program, cursor, &site.futures, &site.over).await);
+                }));
+            }
+            Kind::Loop(event_loop, Handlers::Blocking) => {
+                drop(event_loop.spawn_async_with(options(), async move {
+                    watch.started();
+                    let serve = |cx: &mut Context<'_>| site.serve_on_thread(cx, endpoint, cursor);
+                    watch.served(Context::current(serve).expect("a poll holds the GVL"));
+                }));
+            }
+            Kind::Loop(event_loop, Handlers::Offloaded) => {
+                let offload = Arc::clone(event_loop);
+                drop(event_loop.spawn_async_with(options(), async move {
+                    let mut on_loop = Waits::default();
+                    on_loop.take_stock();
+                    let job = offload.offload(move |cx| {
+                        watch.started();
+                        (site.serve_on_thread(cx, endpoint, cursor), watch)
+                    });
+                    // A loop that ends meanwhile drops the request.
+                    if let Ok(handle) = job
+                        && let Ok((mut served, watch)) = handle.await
+                    {
+                        on_loop.take_stock();
+                        served.waits.add(on_loop);
+                        watch.served(served);
+                    }
+                }));
+            }
+        }
+    }
+
+    /// How the GVL was used so far.
+    pub(super) fn gvl_use(&self) -> GvlUse {
+        let threads = match &self.kind {
+            Kind::Threads(executor) => executor.stats().gvl,
+            Kind::Loop(event_loop, _) => event_loop.stats().tasks.gvl,
+        };
+        let sum = threads.iter().fold(Usage::default(), |sum, thread| sum + thread.usage);
+        GvlUse {
+            wait: sum.wait,
+            hold: sum.hold,
+            blocked: sum.blocked,
+            waits: self.waits.lock().clone(),
+            handoffs: sum.handoffs,
+            forced_yields: sum.forced_yields,
+            acquisitions: sum.acquisitions,
+            threads: threads.into_iter().map(thread_use).collect(),
+        }
+    }
+
+    /// How the event loop fared, where there is one.
+    pub(super) fn loop_use(&self) -> Option<LoopUse> {
+        let Kind::Loop(event_loop, _) = &self.kind else { return None };
+        let stats = event_loop.stats();
+        Some(LoopUse {
+            lag: Histogram::of_buckets(&stats.lag_ns),
+            polls: stats.polls,
+            long_polls: stats.long_polls,
+            threshold: stats.threshold,
+        })
+    }
+
+    /// Ends what runs, drops what waits, and waits for the threads.
+    pub(super) fn end(&self) {
+        self.site.over.end();
+        self.site.threads.close();
+        match &self.kind {
+            Kind::Threads(executor) => drop(executor.shutdown(Duration::ZERO)),
+            Kind::Loop(event_loop, _) => drop(event_loop.shutdown(Duration::ZERO)),
+        }
+    }
+}
+
+impl Site {
+    fn serve_on_thread(&self, cx: &mut Context<'_>, endpoint: usize, cursor: Cursor) -> Served {
+        serve_on_thread(cx, &self.endpoints[endpoint].1, cursor, &self.threads, &self.over)
+    }
+}
+
+fn thread_use(thread: ThreadUsage) -> ThreadUse {
+    let Usage { hold, wait, blocked, .. } = thread.usage;
+    ThreadUse { name: thread.name, wait, hold, blocked }
+}

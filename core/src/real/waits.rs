@@ -1,0 +1,51 @@
+//! Whose waits for the GVL: the lock's events, charged to the request the thread serves.
+//!
+//! A wait ends on the thread that waited, before its request's code goes on; so what a thread
+//! waited since it last took stock belongs to the request that takes stock now, the wait for its
+//! very first turn included.
+
+use crate::gvl::{Event, EventKind, Hook};
+use crate::measure::Histogram;
+use parking_lot::Mutex;
+use std::cell::Cell;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Waits for the GVL: how many, and how long together.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Waits {
+    pub(super) count: u64,
+    pub(super) total: Duration,
+}
+
+thread_local! {
+    static OPEN: Cell<Waits> = const { Cell::new(Waits { count: 0, total: Duration::ZERO }) };
+}
+
+/// A hook that notes each wait on its thread, and all of them in the histogram.
+pub(super) fn hook() -> (Hook, Arc<Mutex<Histogram>>) {
+    let all = Arc::new(Mutex::new(Histogram::new()));
+    let noted = Arc::clone(&all);
+    let hook = Hook::new(move |event: &Event<'_>| {
+        if event.kind == EventKind::Resumed && event.waited_ns > 0 {
+            let waited = Duration::from_nanos(event.waited_ns);
+            let open = OPEN.get();
+            OPEN.set(Waits { count: open.count + 1, total: open.total + waited });
+            noted.lock().record(waited);
+        }
+    });
+    (hook, all)
+}
+
+impl Waits {
+    /// Adds this thread's waits since it was last asked.
+    pub(super) fn take_stock(&mut self) {
+        self.add(OPEN.take());
+    }
+
+    /// Adds other waits of the same request.
+    pub(super) fn add(&mut self, other: Self) {
+        self.count += other.count;
+        self.total += other.total;
+    }
+}

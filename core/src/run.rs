@@ -1,0 +1,146 @@
+//! From an experiment to its report: the one way through the rooms.
+//!
+//! `Experiment -> topology x programs x load -> engine -> recordings -> Report`. The front door
+//! for the command, the bindings and embedders.
+
+use crate::error::{Error, Mistake};
+use crate::experiment::Experiment;
+use crate::load::{Load, Pattern};
+use crate::measure::Shape;
+use crate::model::{Serving, Topology};
+use crate::real;
+use crate::report::{Machine, Report, Row};
+
+/// What runs an experiment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Engine {
+    /// Real threads under a real lock, in this process, in real time.
+    Real,
+}
+
+impl Engine {
+    /// The engine's name, as the report tells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Real => "real",
+        }
+    }
+}
+
+/// How far an experiment is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Progress<'a> {
+    /// The row that runs.
+    pub model: &'a str,
+    /// How much of the whole experiment is done, from 0 to 1; rows count alike.
+    pub done: f64,
+}
+
+impl Experiment {
+    /// Runs each model as often as `repeat` says and reports on them.
+    ///
+    /// Replication `n` (from nought) draws from the seed plus `n`.
+    ///
+    /// # Errors
+    /// Mistakes in an experiment that was built rather than read, a model that the engine cannot
+    /// run, or a run that failed.
+    ///
+    /// ```
+    /// use gvl_lab::{Engine, Experiment, load::closed, model::puma, workload::{io, ms}};
+    ///
+    /// let report = Experiment::new(puma().threads(3))
+    ///     .workload([io(ms(2))])
+    ///     .load(closed(3).requests(60))
+    ///     .run(Engine::Real)?;
+    /// assert_eq!(report.rows[0].ok, 60);
+    /// assert!(report.rows[0].throughput_rps.is_some_and(|rps| rps < 1500.0));
+    /// # Ok::<(), gvl_lab::Error>(())
+    /// ```
+    pub fn run(&self, engine: Engine) -> Result<Report, Error> {
+        self.run_observed(engine, &mut |_| {})
+    }
+
+    /// Runs as [`Experiment::run`]; `observe` hears about ten times a second how far it is.
+    ///
+    /// # Errors
+    /// As [`Experiment::run`].
+    pub fn run_observed(
+        &self,
+        engine: Engine,
+        observe: &mut dyn FnMut(&Progress<'_>),
+    ) -> Result<Report, Error> {
+        self.check()?;
+        let topologies: Vec<Topology> =
+            self.models().iter().map(|entry| entry.model.topology()).collect();
+        match engine {
+            Engine::Real => single_process(&topologies)?,
+        }
+        let machine = Machine::here();
+        let runs = topologies.len() as f64 * f64::from(self.repeats());
+        let mut rows = Vec::with_capacity(topologies.len());
+        for (topology, entry) in topologies.iter().zip(self.models()) {
+            let label = topology.label.as_str();
+            let _span = tracing::info_span!("row", model = label).entered();
+            let mut recordings = Vec::new();
+            for n in 0..self.repeats() {
+                let before = rows.len() as f64 * f64::from(self.repeats()) + f64::from(n);
+                let mut news = |done: f64| {
+                    observe(&Progress { model: label, done: (before + done) / runs });
+                };
+                let seed = self.seed_value().wrapping_add(u64::from(n));
+                let recording = match engine {
+                    Engine::Real => {
+                        real::run(topology, self.workload_value(), self.load_value(), seed, &mut news)
+                    }
+                };
+                recordings.push(recording?);
+            }
+            let shape = shape(topology, self.load_value(), machine.cores);
+            rows.push(Row::of(label, &shape, &recordings, &entry.published));
+        }
+        Ok(Report {
+            experiment: self.to_value(),
+            engine: engine.name().to_owned(),
+            seed: self.seed_value(),
+            machine,
+            rows,
+        })
+    }
+}
+
+/// Refuses what needs worker processes: this engine's server is the process it runs in.
+fn single_process(topologies: &[Topology]) -> Result<(), Error> {
+    let mistakes: Vec<Mistake> = topologies
+        .iter()
+        .enumerate()
+        .filter_map(|(n, topology)| {
+            let most = match topology.serving {
+                Serving::Pool { .. } => 0,
+                Serving::EventLoop { .. } => 1,
+            };
+            let expected = format!("{most}, since the real engine runs a single process");
+            let field = format!("model[{n}].workers");
+            (topology.workers > most).then(|| Mistake::new(field, topology.workers, expected))
+        })
+        .collect();
+    if mistakes.is_empty() { Ok(()) } else { Err(Error::of_mistakes(mistakes)) }
+}
+
+fn shape(topology: &Topology, load: &Load, cores: u32) -> Shape {
+    let users = match load.pattern {
+        Pattern::Closed { users, .. } => Some(u64::from(users)),
+        Pattern::Open { .. } => None,
+    };
+    Shape {
+        workers: topology.workers,
+        threads: topology.threads,
+        slots: topology.slots,
+        processes: topology.processes,
+        users,
+        cores,
+        gvl_name: topology.gvl.name().to_owned(),
+        quantum: topology.gvl.quantum(),
+        exclusive: topology.gvl.is_exclusive(),
+    }
+}

@@ -198,10 +198,10 @@ fn a_pool_has_a_size_and_a_timeout() {
         "steps = [{ checkout = 'db', steps = [{ cpu = '1ms' }] }]\n\
          pools = { db = { size = 0, timeout = 5 }, \"\" = { size = 1 } }",
         &[
-            "workload.pools.: this name is not allowed, expected a name of 1 to 100 characters",
             "workload.pools.db.size: 0 is not allowed, expected a whole number in 1..=100000",
             "workload.pools.db.timeout: 5 is not allowed, expected a duration from 0ns to 24h \
              with a unit, such as \"100ms\"",
+            "workload.pools.: this name is not allowed, expected a name of 1 to 100 characters",
         ],
     );
     let many =

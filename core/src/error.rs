@@ -46,6 +46,11 @@ pub struct Mistake {
 /// The longest echo of what was given, in characters; a message stays one readable line.
 const GIVEN_MAX: usize = 60;
 
+/// The longest path and the longest list of what is allowed, in characters. Both may have words
+/// of the input in them: keys, names, a parser's message.
+const FIELD_MAX: usize = 1000;
+const EXPECTED_MAX: usize = 1000;
+
 impl Error {
     /// An input mistake in one field.
     pub fn invalid(
@@ -97,13 +102,17 @@ impl Error {
 }
 
 impl Mistake {
-    /// A mistake; `given` is shortened where it is long, and kept on one line.
+    /// A mistake. Each part is shortened where it is very long, and kept on one line.
     pub fn new(
         field: impl Into<String>,
         given: impl fmt::Display,
         expected: impl Into<String>,
     ) -> Self {
-        Self { field: field.into(), given: one_line(&given.to_string()), expected: expected.into() }
+        Self {
+            field: one_line(&field.into(), FIELD_MAX),
+            given: one_line(&given.to_string(), GIVEN_MAX),
+            expected: one_line(&expected.into(), EXPECTED_MAX),
+        }
     }
 }
 
@@ -132,10 +141,10 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-fn one_line(given: &str) -> String {
+fn one_line(text: &str, max: usize) -> String {
     let mut out = String::new();
-    for (n, c) in given.chars().enumerate() {
-        if n == GIVEN_MAX {
+    for (n, c) in text.chars().enumerate() {
+        if n == max {
             out.push_str("...");
             break;
         }
@@ -156,7 +165,7 @@ mod tests {
 
     #[test]
     fn what_was_given_is_kept_short_and_on_one_line() {
-        let error = Error::invalid("name", "a\nb".repeat(100), "text");
+        let error = Error::invalid("na\nme", "a\nb".repeat(100), "te\nxt");
         assert!(error.to_string().len() < 140);
         assert_eq!(error.to_string().lines().count(), 1);
     }

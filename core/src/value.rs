@@ -9,6 +9,7 @@ use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::{SerializeMap, SerializeSeq, Serializer};
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::fmt;
 use std::ops::RangeInclusive;
 
@@ -162,8 +163,9 @@ impl<'de> Deserialize<'de> for Value {
             }
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
                 let mut fields: Vec<(String, Value)> = Vec::new();
+                let mut keys = HashSet::new();
                 while let Some((key, value)) = map.next_entry::<String, Value>()? {
-                    if fields.iter().any(|(k, _)| *k == key) {
+                    if !keys.insert(key.clone()) {
                         return Err(serde::de::Error::custom(format!("duplicate key `{key}`")));
                     }
                     fields.push((key, value));

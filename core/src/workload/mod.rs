@@ -10,7 +10,7 @@ pub mod endpoint;
 pub mod ops;
 pub mod pool;
 pub mod step;
-mod weight;
+pub(crate) mod weight;
 #[expect(clippy::module_inception, reason = "the room is named for its one document")]
 mod workload;
 

@@ -1,6 +1,7 @@
 //! Weights of endpoints and choices: shares of a whole that need not add up to one.
 //!
-//! `endpoint` and `step::choose` read, print and share theirs here.
+//! `endpoint` and `step::choose` read, print and share theirs here; `load` picks endpoints by the
+//! shares.
 
 use crate::value::{Node, Value};
 
@@ -29,7 +30,7 @@ pub(super) fn to_value(weight: f64) -> Value {
 }
 
 /// Gives each weight's share together with all before it; the last is 1.
-pub(super) fn cumulative(weights: impl Iterator<Item = f64> + Clone) -> Vec<f64> {
+pub(crate) fn cumulative(weights: impl Iterator<Item = f64> + Clone) -> Vec<f64> {
     // Divided by the largest first: the sum of huge but finite weights would be infinite.
     let largest = weights.clone().fold(f64::MIN_POSITIVE, f64::max);
     let total: f64 = weights.clone().map(|w| w / largest).sum();

@@ -121,7 +121,7 @@ impl Workload {
 
     /// The endpoints up to the one that passes a limit. Builders share steps, so that a little
     /// memory can stand for a document that would fill the machine when printed.
-    fn within_limits(&self) -> Self {
+    pub(crate) fn within_limits(&self) -> Self {
         let (mut steps, mut samples) = (0_u64, 0_u64);
         let endpoints = self.endpoints.iter().take_while(|e| {
             let fits = steps <= STEPS_MAX && samples <= SAMPLES_MAX;

@@ -1,0 +1,70 @@
+//! What a model lowers to: processes, threads, a lock, and how requests are served.
+//!
+//! The engines and `report` read it; it is all they know of a model.
+
+use crate::gvl::Gvl;
+
+/// The shape of a server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Topology {
+    /// Names the row in a report, such as `puma` or `uvicorn def`.
+    pub label: String,
+    /// Worker processes as configured; 0 is a single process without a master.
+    pub workers: u32,
+    /// The threads of each worker that serve requests.
+    pub threads: u32,
+    /// Requests served at once by all workers; `None` where nothing bounds them.
+    pub slots: Option<u64>,
+    /// Processes that serve requests, at least 1.
+    pub processes: u32,
+    /// The lock of each process.
+    pub gvl: Gvl,
+    /// How a process serves requests.
+    pub serving: Serving,
+}
+
+/// How a process serves requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Serving {
+    /// Each request has a thread to itself.
+    Pool {
+        /// Threads that are there from the start.
+        min_threads: u32,
+        /// Threads that there may be.
+        max_threads: u32,
+        /// How long a thread lives.
+        threads_live: ThreadsLive,
+    },
+    /// All requests share the thread of an event loop.
+    EventLoop {
+        /// Where the steps of a request run.
+        handlers: Handlers,
+        /// Threads of the offload pool, used by [`Handlers::Offloaded`].
+        offload_threads: u32,
+    },
+}
+
+/// How long a pool's thread lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ThreadsLive {
+    /// It serves one request after another.
+    Forever,
+    /// It is started for a request and ends with it.
+    OneRequest,
+}
+
+/// Where the steps of a request run in an event loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Handlers {
+    /// On the loop; a wait gives the loop to other requests (`async def` that awaits).
+    Async,
+    /// On a thread of the offload pool (`def`).
+    Offloaded,
+    /// On the loop, waits included: each request stops all others (`async def` that blocks).
+    Blocking,
+}
+
+/// The slots of workers with so many threads each; no worker counts as one process.
+pub(super) fn slots(workers: u32, threads: u32) -> u64 {
+    u64::from(workers.max(1)) * u64::from(threads)
+}

@@ -5,7 +5,7 @@
 
 use crate::error::{Error, Mistake};
 use crate::experiment::Experiment;
-use crate::load::{Load, Pattern};
+use crate::load::Load;
 use crate::measure::Shape;
 use crate::model::{Serving, Topology};
 use crate::real;
@@ -72,37 +72,37 @@ impl Experiment {
     ) -> Result<Report, Error> {
         self.check()?;
         let topologies: Vec<Topology> =
-            self.models().iter().map(|entry| entry.model.topology()).collect();
+            self.models.iter().map(|entry| entry.model.topology()).collect();
         match engine {
             Engine::Real => single_process(&topologies)?,
         }
         let machine = Machine::here();
-        let runs = topologies.len() as f64 * f64::from(self.repeats());
+        let runs = topologies.len() as f64 * f64::from(self.repeat);
         let mut rows = Vec::with_capacity(topologies.len());
-        for (topology, entry) in topologies.iter().zip(self.models()) {
+        for (topology, entry) in topologies.iter().zip(&self.models) {
             let label = topology.label.as_str();
             let _span = tracing::info_span!("row", model = label).entered();
             let mut recordings = Vec::new();
-            for n in 0..self.repeats() {
-                let before = rows.len() as f64 * f64::from(self.repeats()) + f64::from(n);
+            for n in 0..self.repeat {
+                let before = rows.len() as f64 * f64::from(self.repeat) + f64::from(n);
                 let mut news = |done: f64| {
                     observe(&Progress { model: label, done: (before + done) / runs });
                 };
-                let seed = self.seed_value().wrapping_add(u64::from(n));
+                let seed = self.seed.wrapping_add(u64::from(n));
                 let recording = match engine {
                     Engine::Real => {
-                        real::run(topology, self.workload_value(), self.load_value(), seed, &mut news)
+                        real::run(topology, &self.workload, &self.load, seed, &mut news)
                     }
                 };
                 recordings.push(recording?);
             }
-            let shape = shape(topology, self.load_value(), machine.cores);
+            let shape = shape(topology, &self.load, machine.cores);
             rows.push(Row::of(label, &shape, &recordings, &entry.published));
         }
         Ok(Report {
             experiment: self.to_value(),
             engine: engine.name().to_owned(),
-            seed: self.seed_value(),
+            seed: self.seed,
             machine,
             rows,
         })
@@ -128,16 +128,12 @@ fn single_process(topologies: &[Topology]) -> Result<(), Error> {
 }
 
 fn shape(topology: &Topology, load: &Load, cores: u32) -> Shape {
-    let users = match load.pattern {
-        Pattern::Closed { users, .. } => Some(u64::from(users)),
-        Pattern::Open { .. } => None,
-    };
     Shape {
         workers: topology.workers,
         threads: topology.threads,
         slots: topology.slots,
         processes: topology.processes,
-        users,
+        users: load.users().map(u64::from),
         cores,
         gvl_name: topology.gvl.name().to_owned(),
         quantum: topology.gvl.quantum(),

@@ -5,7 +5,6 @@
 
 mod args;
 mod compare;
-mod models;
 mod output;
 mod progress;
 mod runs;
@@ -19,6 +18,6 @@ fn main() -> ExitCode {
     match args.command {
         Command::Run { files, options } => runs::files(&files, &options),
         Command::Compare { options } => runs::builtin(compare::EXPERIMENTS, &options),
-        Command::Models => output::print(&models::listing()).into(),
+        Command::Models => output::print(&gvl_lab::model::listing().to_string()).into(),
     }
 }

@@ -42,9 +42,9 @@ pub fn print_reports(reports: &[Report], view: &str) -> Status {
 /// Prints to standard output. A reader that has had enough is no mistake.
 pub fn print(text: &str) -> Status {
     let mut out = io::stdout().lock();
-    let printed = out.write_all(text.as_bytes()).and_then(|()| {
-        if text.ends_with('\n') { Ok(()) } else { out.write_all(b"\n") }
-    });
+    let printed = out
+        .write_all(text.as_bytes())
+        .and_then(|()| if text.ends_with('\n') { Ok(()) } else { out.write_all(b"\n") });
     match printed.and_then(|()| out.flush()) {
         Ok(()) => Status::Fine,
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Status::Fine,

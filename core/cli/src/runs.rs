@@ -15,9 +15,8 @@ pub fn files(files: &[PathBuf], options: &Options) -> ExitCode {
 
 /// Runs experiments that come with the command.
 pub fn builtin(experiments: &[(&str, &str)], options: &Options) -> ExitCode {
-    let read = experiments
-        .iter()
-        .map(|(name, text)| ((*name).to_owned(), Experiment::from_toml(text)));
+    let read =
+        experiments.iter().map(|(name, text)| ((*name).to_owned(), Experiment::from_toml(text)));
     all(read.collect(), options).into()
 }
 
@@ -45,7 +44,9 @@ fn all(read: Vec<(String, Result<Experiment, Error>)>, options: &Options) -> Sta
         }
     }
     let printed = output::print_reports(&reports, options.view());
-    let doubtful = |report: &Report| report.is_impossible() || !report.every_row_has_success();
+    let doubtful = |report: &Report| {
+        report.is_impossible() || report.rows.iter().any(|row| !row.has_success())
+    };
     match status {
         Status::Fine if reports.iter().any(doubtful) => Status::Failed,
         Status::Fine => printed,
@@ -66,6 +67,6 @@ fn told(experiment: Experiment, options: &Options) -> Experiment {
 }
 
 fn run(experiment: &Experiment, options: &Options) -> Result<Report, Error> {
-    let bar = Bar::new(experiment.name());
+    let bar = Bar::new(&experiment.name);
     experiment.run_observed(options.engine(), &mut |progress| bar.show(progress))
 }

@@ -58,6 +58,7 @@ pub struct EventLoopBuilder {
     hook: Option<Hook>,
     offload_threads: u32,
     long_poll: Duration,
+    event_interval: u32,
     deadline: Option<Duration>,
     grace: Duration,
 }
@@ -89,6 +90,7 @@ impl EventLoop {
             hook: None,
             offload_threads: 40,
             long_poll: Duration::from_millis(10),
+            event_interval: 61,
             deadline: None,
             grace: Duration::from_secs(30),
         }
@@ -268,6 +270,15 @@ impl EventLoopBuilder {
         self
     }
 
+    /// After how many polls at most the loop looks for timers, sockets and tasks of other threads
+    /// (61, tokio's default). With 1 it looks after each, which costs a system call and comes
+    /// closest to asyncio, which looks after each round of ready callbacks.
+    #[must_use]
+    pub fn event_interval(mut self, polls: u32) -> Self {
+        self.event_interval = polls;
+        self
+    }
+
     /// What the loop's thread is called (`loop`); offload threads are `name off 0`, ...
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
@@ -292,10 +303,13 @@ impl EventLoopBuilder {
     /// A loop with its thread running.
     ///
     /// # Errors
-    /// No offload thread or more than 1024, or a lock whose quantum is out of range; a system
+    /// No offload thread or more than 1024, an interval of nought, or a lock whose quantum is out of range; a system
     /// that gives the loop no thread or no selector.
     pub fn build(self) -> Result<EventLoop, Error> {
         self.gvl.check()?;
+        if self.event_interval == 0 {
+            return Err(Error::invalid("event_interval", 0, "at least 1"));
+        }
         let mut lock = Lock::builder(self.gvl.clone()).accounting(self.accounting);
         if let Some(hook) = self.hook {
             lock = lock.hook(hook);
@@ -311,6 +325,8 @@ impl EventLoopBuilder {
             .map_err(|_| Error::invalid("offload_threads", self.offload_threads, "1..=1024"))?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
+            .event_interval(self.event_interval)
+            .global_queue_interval(self.event_interval.min(31))
             .build()
             .map_err(|e| Error::failed("event loop", e, "a system that gives it a selector"))?;
         let shared = Arc::new(Shared {

@@ -147,6 +147,9 @@ impl Gvl {
     /// as CRuby does.
     #[must_use]
     pub fn with_quantum(mut self, quantum: Duration) -> Self {
+        if quantum == self.quantum {
+            return self;
+        }
         self.quantum = quantum;
         if self.timer != Timer::Thread {
             self.tick = quantum;

@@ -68,12 +68,12 @@ impl Load {
 
     /// Ends after `n` requests, 1 to 100,000,000; replaces a duration given before.
     pub fn requests(self, n: u64) -> Self {
-        self.until(Until::Requests(n))
+        self.ending(Until::Requests(n))
     }
 
     /// Ends after a time, above 0 and at most 24 hours; replaces a number given before.
     pub fn duration(self, duration: Duration) -> Self {
-        self.until(Until::Duration(duration))
+        self.ending(Until::Duration(duration))
     }
 
     /// Lets each user of a closed loop pause between an answer and its next request.
@@ -108,6 +108,12 @@ impl Load {
     pub fn keep_alive(mut self) -> Self {
         self.connections = Connections::KeepAlive;
         self
+    }
+
+    /// Tells when no more requests start; `None` in a load that is not built to its end.
+    pub fn until(&self) -> Option<Until> {
+        let (Pattern::Closed { until, .. } | Pattern::Open { until, .. }) = &self.pattern;
+        *until
     }
 
     /// Gives the users of a closed loop; `None` for an open stream.
@@ -149,7 +155,7 @@ impl Load {
         Value::table([(CONNECTIONS, self.connections.to_value()), (key, Value::table(fields))])
     }
 
-    fn until(mut self, end: Until) -> Self {
+    fn ending(mut self, end: Until) -> Self {
         let (Pattern::Closed { until, .. } | Pattern::Open { until, .. }) = &mut self.pattern;
         *until = Some(end);
         self

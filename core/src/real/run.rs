@@ -65,7 +65,8 @@ pub fn run(
     let server = Server::start(topology, workload)?;
     let start = clock::now();
     let cpu_before = clock::process_cpu();
-    let length = match load.until() {
+    let until = load.until().expect("a load that was checked has an end");
+    let length = match until {
         Until::Duration(length) => length,
         Until::Requests(_) => LONGEST,
     };
@@ -77,13 +78,13 @@ pub fn run(
         changed: Condvar::new(),
         tally: Mutex::new(Tally::new(&workload.endpoints, start)),
     });
-    run.drive(load.until(), observe);
+    run.drive(until, observe);
     let cpu = clock::process_cpu() - cpu_before;
     let gvl = run.server.gvl_use();
     let event_loop = run.server.loop_use();
     run.server.end();
     let mut tally = run.tally.lock();
-    let elapsed = match load.until() {
+    let elapsed = match until {
         Until::Duration(length) => length,
         Until::Requests(wanted) => {
             let finished: u64 = tally.endpoints.iter().map(|e| e.requests()).sum();
@@ -143,7 +144,9 @@ impl Run {
             gate.driver.finished(user, now);
         }
         let mut due = Vec::new();
-        while !gate.over && let Some(arrival) = gate.driver.take_due(now) {
+        while !gate.over
+            && let Some(arrival) = gate.driver.take_due(now)
+        {
             gate.in_flight += 1;
             due.push(arrival);
         }
@@ -171,9 +174,7 @@ impl Run {
     /// How much of the run is done.
     fn done(&self, until: Until) -> f64 {
         match until {
-            Until::Duration(length) => {
-                self.at(clock::now()) as f64 / nanos(length).max(1) as f64
-            }
+            Until::Duration(length) => self.at(clock::now()) as f64 / nanos(length).max(1) as f64,
             Until::Requests(wanted) => {
                 let tally = self.tally.lock();
                 let finished: u64 = tally.endpoints.iter().map(|e| e.requests()).sum();

@@ -62,6 +62,8 @@ impl Server {
                 let event_loop = EventLoop::builder()
                     .name(topology.label.as_str())
                     .offload_threads(offload_threads)
+                    // As asyncio: a long poll delays timers and new tasks by itself alone.
+                    .event_interval(1)
                     .gvl(gvl)
                     .hook(hook)
                     .build()?;

@@ -84,10 +84,7 @@ impl Tally {
     pub(super) fn queue_use(&mut self, start: Nanos, end: Nanos) -> QueueUse {
         self.queue.change(end, 0);
         let length = end.saturating_sub(start).max(1);
-        QueueUse {
-            depth_mean: self.queue.area as f64 / length as f64,
-            depth_max: self.queue.max,
-        }
+        QueueUse { depth_mean: self.queue.area as f64 / length as f64, depth_max: self.queue.max }
     }
 }
 

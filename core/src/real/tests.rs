@@ -1,0 +1,129 @@
+//! The engine on real threads: counts, orders and ceilings that hold on any machine.
+
+use crate::executor::LongPoll;
+use crate::load::{Load, closed, open};
+use crate::measure::Recording;
+use crate::model::{Handlers, Model, pool, puma, uvicorn, webrick};
+use crate::workload::{
+    Endpoint, Pool, Step, Workload, checkout, cpu, fail, hold, io, ms, native, us,
+};
+use std::time::Duration;
+
+fn run(model: impl Into<Model>, workload: impl Into<Workload>, load: Load) -> Recording {
+    let topology = model.into().topology();
+    super::run(&topology, &workload.into(), &load, 1, &mut |_| {}).unwrap()
+}
+
+fn ok(recording: &Recording) -> u64 {
+    recording.endpoints.iter().map(|e| e.ok()).sum()
+}
+
+#[test]
+fn every_request_of_a_closed_loop_is_served_once() {
+    for model in [
+        Model::from(puma().threads(3)),
+        pool().threads(2).into(),
+        uvicorn().into(),
+        uvicorn().handlers(Handlers::Blocking).into(),
+        uvicorn().handlers(Handlers::Offloaded).into(),
+        webrick().max_clients(4).into(),
+    ] {
+        let steps = [cpu(us(50)), io(us(200)), native(us(50)), hold(us(20))];
+        let recording = run(model.clone(), steps, closed(7).requests(100));
+        assert_eq!(ok(&recording), 100, "{model:?}");
+        assert_eq!(recording.processes.get(&std::process::id()), Some(&100));
+        let demand = recording.endpoints[0].demand;
+        assert_eq!(demand.service, 100 * us(320));
+        assert_eq!((demand.cpu, demand.locked), (100 * us(100), 100 * us(70)));
+        // Nothing is faster than what it asked for.
+        assert!(recording.endpoints[0].latency.min() >= Some(us(320)));
+    }
+}
+
+#[test]
+fn a_run_for_a_time_lasts_that_long() {
+    let length = ms(50);
+    let recording = run(puma().threads(2), [io(ms(1))], closed(4).duration(length));
+    assert_eq!(recording.elapsed, length);
+    // No more than slots / service time, and users keep both slots busy.
+    assert!((1..=100).contains(&ok(&recording)), "{}", ok(&recording));
+    assert!(recording.queue.depth_max >= 1);
+}
+
+#[test]
+fn an_open_loop_counts_from_the_intended_start() {
+    // One slot, requests of 2 ms every millisecond: the last ones wait longest.
+    let load = open(1000.0).constant().requests(40);
+    let recording = run(puma().threads(1), [io(ms(2))], load);
+    assert_eq!(ok(&recording), 40);
+    // The 40th was meant to start at 39 ms and cannot end before 80 ms.
+    assert!(recording.endpoints[0].latency.max() >= Some(ms(41)));
+}
+
+#[test]
+fn a_failing_handler_counts_no_success() {
+    let recording = run(puma().threads(2), [fail(500)], closed(2).requests(30));
+    assert_eq!(ok(&recording), 0);
+    assert_eq!(recording.endpoints[0].failed.get("status 500"), Some(&30));
+    assert_eq!(recording.endpoints[0].failed_latency.count(), 30);
+}
+
+#[test]
+fn a_checkout_that_waits_too_long_fails() {
+    let steps: [Step; 1] = [checkout("db", [io(ms(30))])];
+    let workload = Workload::from(steps).pool(Pool::new("db", 1).timeout(ms(1)));
+    for model in [Model::from(puma().threads(3)), uvicorn().into()] {
+        let recording = run(model, workload.clone(), closed(3).requests(6));
+        let failed = recording.endpoints[0].failed.get("checkout timeout").copied();
+        assert!(failed >= Some(2), "{failed:?}");
+        assert_eq!(ok(&recording) + failed.unwrap_or(0), 6);
+    }
+}
+
+#[test]
+fn bound_users_stay_with_their_endpoint() {
+    let workload = Workload::new()
+        .endpoint(Endpoint::new("cpu", [cpu(us(500))]).users(1))
+        .endpoint(Endpoint::new("io", [io(us(500))]));
+    let recording = run(puma().threads(3), workload, closed(3).requests(90));
+    let counts: Vec<u64> = recording.endpoints.iter().map(|e| e.ok()).collect();
+    assert_eq!(counts.iter().sum::<u64>(), 90);
+    assert!(counts.iter().all(|n| *n > 0), "{counts:?}");
+}
+
+#[test]
+fn waits_for_the_gvl_are_charged_to_the_request_that_waited() {
+    let workload = Workload::new()
+        .endpoint(Endpoint::new("cpu", [cpu(ms(40))]).users(1))
+        .endpoint(Endpoint::new("io", [io(ms(1))]).users(1));
+    let model = pool().threads(2).gvl(crate::gvl::Gvl::cpython());
+    let recording = run(model, workload, closed(2).duration(ms(200)));
+    let io = &recording.endpoints[1];
+    assert!(io.gvl_waits > 0 && io.gvl_wait >= ms(1), "{io:?}");
+    assert!(recording.gvl.waits.count() >= io.gvl_waits);
+    assert!(recording.gvl.handoffs > 0 && recording.gvl.forced_yields > 0);
+}
+
+#[test]
+fn a_blocking_handler_is_named_as_a_long_poll() {
+    let workload = Workload::new()
+        .endpoint(Endpoint::new("report", [hold(ms(15))]).users(1))
+        .endpoint(Endpoint::new("ping", [io(ms(1))]).users(1));
+    let recording = run(uvicorn(), workload, closed(2).duration(ms(100)));
+    let event_loop = recording.event_loop.unwrap();
+    let names: Vec<&str> = event_loop.long_polls.iter().map(|p: &LongPoll| &*p.task).collect();
+    assert_eq!(names, ["report"]);
+    assert!(event_loop.lag.max() >= Some(ms(4)));
+}
+
+#[test]
+fn a_run_that_is_cut_short_ends_at_once() {
+    // Every thread is inside an hour of waiting or computing when the time is over.
+    let hour = Duration::from_secs(3600);
+    for steps in [[io(hour)], [cpu(hour)], [native(hour)], [hold(hour)]] {
+        for model in [Model::from(puma().threads(2)), uvicorn().into()] {
+            let recording = run(model, steps.clone(), closed(3).duration(ms(20)));
+            assert_eq!(ok(&recording), 0);
+        }
+    }
+}

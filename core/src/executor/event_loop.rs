@@ -124,6 +124,7 @@ impl EventLoop {
         let shared = &self.shared;
         if shared.stopping.load(Relaxed) {
             shared.counters.rejected();
+            tracing::trace!(target: "gvl_lab::executor", why = %RejectedWhy::ShutDown, "rejected");
             return Err(Rejected { why: RejectedWhy::ShutDown, task: future });
         }
         if shared.in_flight.fetch_add(1, Relaxed) == 0 {
@@ -133,6 +134,7 @@ impl EventLoop {
             let _on_loop = self.runtime.enter();
             Box::pin(tokio::time::sleep_until(clock::instant(at).into()))
         });
+        tracing::trace!(target: "gvl_lab::executor", name = options.name, "queued");
         let polled = Polled::new(future, Arc::clone(shared), options.name, deadline);
         Ok(JoinHandle::of_loop(self.runtime.spawn(polled)))
     }
@@ -170,6 +172,7 @@ impl EventLoop {
     /// which ends as cancelled. Gives whether everything ended by itself.
     pub fn shutdown(&self, grace: Duration) -> bool {
         let shared = &self.shared;
+        tracing::debug!(target: "gvl_lab::executor", ?grace, "shutting down");
         let until = Instant::now().checked_add(grace);
         shared.stopping.store(true, Relaxed);
         if shared.thread.get() == Some(&std::thread::current().id()) {

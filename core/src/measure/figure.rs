@@ -31,6 +31,11 @@ pub(crate) fn number(x: f64) -> String {
     }
 }
 
+/// A small number in a sentence: two digits after the point.
+pub(crate) fn short(x: f64) -> String {
+    format!("{x:.2}")
+}
+
 /// A share as percent, such as `12 %`.
 pub(crate) fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)

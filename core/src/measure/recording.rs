@@ -15,6 +15,8 @@ pub struct Recording {
     pub elapsed: Duration,
     /// What each endpoint answered, in the order of the workload.
     pub endpoints: Vec<EndpointRecording>,
+    /// Requests that had started and not ended when the time was over; they count nowhere else.
+    pub unfinished: u64,
     /// Process id and how many requests it answered successfully.
     pub processes: BTreeMap<u32, u64>,
     /// How the lock was used, all processes together.
@@ -60,6 +62,7 @@ impl Recording {
     pub fn merge(&mut self, other: &Self) {
         self.queue = self.queue.followed_by(self.elapsed, other.queue, other.elapsed);
         self.elapsed += other.elapsed;
+        self.unfinished += other.unfinished;
         for theirs in &other.endpoints {
             match self.endpoints.iter_mut().find(|mine| mine.name == theirs.name) {
                 Some(mine) => mine.merge(theirs),

@@ -78,7 +78,7 @@ pub fn run(
         changed: Condvar::new(),
         tally: Mutex::new(Tally::new(&workload.endpoints, start)),
     });
-    run.drive(until, observe);
+    let unfinished = run.drive(until, observe);
     let cpu = clock::process_cpu() - cpu_before;
     let gvl = run.server.gvl_use();
     let event_loop = run.server.loop_use();
@@ -97,6 +97,7 @@ pub fn run(
     };
     Ok(Recording {
         elapsed,
+        unfinished,
         processes: [(std::process::id(), tally.ok)].into(),
         queue: tally.queue_use(start, start + nanos(elapsed)),
         endpoints: std::mem::take(&mut tally.endpoints),
@@ -108,8 +109,8 @@ pub fn run(
 
 impl Run {
     /// Starts arrivals as they fall due, until there are no more and all have ended, or the time
-    /// is over.
-    fn drive(self: &Arc<Self>, until: Until, observe: &mut dyn FnMut(f64)) {
+    /// is over; gives how many have not ended.
+    fn drive(self: &Arc<Self>, until: Until, observe: &mut dyn FnMut(f64)) -> u64 {
         loop {
             let due = self.take_due(None);
             let any = !due.is_empty();
@@ -119,7 +120,7 @@ impl Run {
             let now = clock::now();
             if now >= self.end || (gate.in_flight == 0 && gate.driver.is_exhausted(self.at(now))) {
                 gate.over = true;
-                return;
+                return gate.in_flight;
             }
             if any {
                 continue;

@@ -91,6 +91,7 @@ mod tests {
                 "requests",
                 "ok",
                 "failed",
+                "unfinished",
                 "throughput_rps",
                 "latency_ms",
                 "processes",

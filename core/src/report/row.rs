@@ -28,6 +28,8 @@ pub struct Row {
     pub ok: u64,
     /// Failed requests by kind.
     pub failed: BTreeMap<String, u64>,
+    /// Requests under way when the time was over.
+    pub unfinished: u64,
     /// Successful requests per second; `None` where none succeeded.
     pub throughput_rps: Option<f64>,
     /// Latencies of the successful requests.
@@ -98,6 +100,7 @@ impl Row {
             requests: facts.overall.requests(),
             ok: facts.ok(),
             failed: facts.overall.failed.clone(),
+            unfinished: facts.recording.unfinished,
             throughput_rps: facts.throughput_rps().map(rounded),
             latency_ms: Latency::of(&facts.overall.latency),
             gvl: GvlRow::of(&facts),

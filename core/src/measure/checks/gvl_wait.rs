@@ -34,11 +34,11 @@ pub(super) fn check(facts: &Facts) -> Option<Warning> {
         text: format!(
             "{} waits for the GVL {} times a request, {} in the mean ({} of its latency){}: {}; {}",
             worst.name,
-            figure::number(per_request),
+            figure::short(per_request),
             figure::ms(mean_wait),
             figure::percent(latency_share(worst)),
             single_waits(facts),
-            behind(worst, endpoints),
+            behind(worst, endpoints, facts.shape.quantum),
             REMEDY,
         ),
         figures: vec![
@@ -94,21 +94,33 @@ fn single_waits(facts: &Facts) -> String {
 }
 
 /// Whom it waits behind: the endpoint that holds the lock longest a request.
-fn behind(waiting: &EndpointRecording, endpoints: &[EndpointRecording]) -> String {
+fn behind(
+    waiting: &EndpointRecording,
+    endpoints: &[EndpointRecording],
+    quantum: Option<Duration>,
+) -> String {
     let locked = |e: &EndpointRecording| match e.ok() {
         0 => 0.0,
         ok => e.demand.locked.as_secs_f64() / ok as f64,
     };
     match endpoints.iter().max_by(|a, b| locked(a).total_cmp(&locked(b))) {
         Some(holder) if locked(holder) > 0.0 => {
-            let time = figure::ms(Duration::from_secs_f64(locked(holder)));
+            let time = Duration::from_secs_f64(locked(holder));
+            let gives_way = match quantum {
+                Some(quantum) if time > quantum => " and gives way only after a quantum",
+                _ => "",
+            };
+            let time = figure::ms(time);
             if holder.name == waiting.name {
-                format!("its requests stand behind each other, each holds the lock {time}")
+                format!(
+                    "its requests stand behind each other, each holds the lock {time}{gives_way}"
+                )
             } else {
-                format!("it stands behind {}, which holds the lock {time} a request", holder.name)
+                let name = &holder.name;
+                format!("it stands behind {name}, which holds the lock {time} a request{gives_way}")
             }
         }
-        _ => "the holder asked for no locked time".to_owned(),
+        _ => "the holder's requests had not ended".to_owned(),
     }
 }
 
@@ -129,10 +141,11 @@ mod tests {
     fn waiting_behind_a_cpu_bound_endpoint_is_the_why() {
         assert_eq!(
             check(&mixed(100, 100)).unwrap().text,
-            "io waits for the GVL 2 times a request, 200 ms in the mean (65 % of its latency), one \
+            "io waits for the GVL 2.00 times a request, 200 ms in the mean (65 % of its latency), one \
              wait 100 ms at p99 and 100 ms at most (cruby-3.3, quantum 100 ms): it stands behind \
-             cpu, which holds the lock 400 ms a request; serve the locked work from other processes \
-             (more workers, fewer threads), or move it into code that releases the GVL"
+             cpu, which holds the lock 400 ms a request and gives way only after a quantum; serve \
+             the locked work from other processes (more workers, fewer threads), or move it into \
+             code that releases the GVL"
         );
     }
 

@@ -9,6 +9,7 @@ mod gvl_wait;
 mod impossible;
 mod load_limited;
 mod no_success;
+mod overloaded;
 mod oversubscribed_cpu;
 mod short_sample;
 
@@ -27,6 +28,7 @@ pub const CHECKS: &[Check] = &[
     failures::check,
     short_sample::check,
     load_limited::check,
+    overloaded::check,
     gvl_wait::check,
     blocked_loop::check,
     oversubscribed_cpu::check,

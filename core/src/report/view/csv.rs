@@ -2,11 +2,13 @@
 //!
 //! Columns only ever grow at the end. What a record has no figure for is empty.
 
+use super::heading;
 use crate::report::{EndpointRow, Report, Row};
 use csv::Writer;
 
 /// The columns; `endpoint` is empty for a whole row.
-const HEADER: [&str; 24] = [
+const HEADER: [&str; 25] = [
+    "experiment",
     "engine",
     "model",
     "workers",
@@ -73,6 +75,7 @@ fn record(
     let latency = &endpoint.latency_ms;
     let failed: u64 = endpoint.failed.values().sum();
     [
+        heading::name(report).to_owned(),
         report.engine.clone(),
         row.model.clone(),
         row.workers.to_string(),

@@ -4,6 +4,7 @@
 //! file and a line in [`VIEWS`].
 
 mod csv;
+mod heading;
 mod json;
 mod locust;
 #[cfg(test)]

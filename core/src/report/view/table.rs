@@ -5,6 +5,7 @@
 mod notes;
 
 use self::notes::Notes;
+use super::heading;
 use crate::measure::figure;
 use crate::report::{EndpointRow, Latency, Report, Row};
 use comfy_table::presets::ASCII_MARKDOWN;
@@ -17,7 +18,7 @@ const NONE: &str = "-";
 /// The columns; `published` and `notes` only stand where a row fills them.
 const HEADER: [&str; 13] = [
     "model",
-    "slots",
+    "workers x threads",
     "ok/requests",
     "failed",
     "rps",
@@ -58,7 +59,7 @@ pub(super) fn render(report: &Report) -> String {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    format!("{}\n{notes}", table.trim_fmt())
+    format!("{}\n\n{}\n{notes}", heading::of(report), table.trim_fmt())
 }
 
 fn of_row(row: &Row) -> Vec<String> {

@@ -34,7 +34,9 @@ impl Stats {
     }
 }
 
-/// The counters behind [`Stats`].
+/// The counters behind [`Stats`]. Aligned away from the count of those who share them, which
+/// submitters write while threads write these.
+#[repr(align(128))]
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     done: AtomicU64,

@@ -3,22 +3,30 @@
 //! Two threads pass a baton. The one that has it rests for a while, so that the other one is
 //! asleep for sure, then passes it; what is counted is the time from just before the pass to the
 //! moment when the other thread goes on. With the lock the baton is the lock; bare, it is an
-//! unpark.
+//! unpark. On two cores most of it is the core's own waking up; on one core it is a switch.
 
 use criterion::Criterion;
 use gvl_lab::clock;
 use gvl_lab::gvl::{Gvl, lock::Lock};
+use rustix::thread::{CpuSet, sched_setaffinity};
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::thread;
+use std::sync::mpsc;
+use std::thread::{self, Thread};
 use std::time::Duration;
 
 pub fn measure(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("handoff");
-    for (id, accounting) in [("ours, accounting off", false), ("ours, accounting on", true)] {
-        group.bench_function(id, |b| b.iter_custom(|turns| by_lock(turns, accounting)));
+    for (place, cores) in [("two cores", [0, 1]), ("one core", [0, 0])] {
+        for (id, accounting) in [("ours, accounting off", false), ("ours, accounting on", true)] {
+            group.bench_function(format!("{id}, {place}"), |b| {
+                b.iter_custom(|turns| by_lock(turns, accounting, cores));
+            });
+        }
+        group.bench_function(format!("park and unpark, {place}"), |b| {
+            b.iter_custom(|turns| by_unpark(turns, cores));
+        });
     }
-    group.bench_function("park and unpark", |b| b.iter_custom(by_unpark));
     group.finish();
 }
 
@@ -34,10 +42,11 @@ struct Relay {
 }
 
 /// `turns` handoffs of cruby-4.0's lock.
-fn by_lock(turns: u64, accounting: bool) -> Duration {
+fn by_lock(turns: u64, accounting: bool, cores: [usize; 2]) -> Duration {
     let lock = Lock::builder(Gvl::cruby()).accounting(accounting).build();
     let relay = Relay::of(turns);
     let run = |me| {
+        pin(cores[me as usize - 1]);
         let member = lock.join("runner");
         let mut held = member.acquire();
         while relay.goes_on(me) {
@@ -48,15 +57,16 @@ fn by_lock(turns: u64, accounting: bool) -> Duration {
     };
     thread::scope(|scope| {
         scope.spawn(|| run(1));
-        run(2);
+        scope.spawn(|| run(2));
     });
     relay.took()
 }
 
 /// `turns` wake-ups without a lock.
-fn by_unpark(turns: u64) -> Duration {
+fn by_unpark(turns: u64, cores: [usize; 2]) -> Duration {
     let relay = Relay::of(turns);
-    let run = |me, other: &thread::Thread| {
+    let run = |me, other: Thread| {
+        pin(cores[me as usize - 1]);
         while relay.goes_on(me) {
             relay.rest(me);
             other.unpark();
@@ -67,16 +77,27 @@ fn by_unpark(turns: u64) -> Duration {
         other.unpark();
     };
     thread::scope(|scope| {
-        let (first, relay) = (thread::current(), &relay);
+        let (relay, run) = (&relay, &run);
+        let (send, receive) = mpsc::channel();
         let second = scope.spawn(move || {
+            let first = receive.recv().expect("the first thread is told below");
             while relay.last.load(SeqCst) == 0 {
                 thread::park();
             }
-            run(1, &first);
+            run(2, first);
         });
-        run(2, second.thread());
+        let second = second.thread().clone();
+        let first = scope.spawn(move || run(1, second));
+        send.send(first.thread().clone()).expect("the second thread waits for it");
     });
     relay.took()
+}
+
+/// Keeps the calling thread on one core; where the system refuses, the figures are only noisier.
+fn pin(core: usize) {
+    let mut cores = CpuSet::new();
+    cores.set(core);
+    let _ = sched_setaffinity(None, &cores);
 }
 
 impl Relay {

@@ -18,15 +18,17 @@ const fn row(group: &'static str, ours: &'static str, peer: &'static str, wanted
     Row { ours: (group, ours), peer, factor: 1.0, plus: None, wanted }
 }
 
-const ROWS: [Row; 11] = [
+const ROWS: [Row; 13] = [
     row("acquire", "ours, accounting off", "FairMutex", 1.5),
     Row {
         factor: 1.5,
         plus: Some("two clock readings"),
         ..row("acquire", "ours, accounting on", "FairMutex", 1.0)
     },
-    row("handoff", "ours, accounting off", "park and unpark", 1.2),
-    row("handoff", "ours, accounting on", "park and unpark", 1.2),
+    row("handoff", "ours, accounting off, two cores", "park and unpark, two cores", 1.2),
+    row("handoff", "ours, accounting on, two cores", "park and unpark, two cores", 1.2),
+    row("handoff", "ours, accounting off, one core", "park and unpark, one core", 1.2),
+    row("handoff", "ours, accounting on, one core", "park and unpark, one core", 1.2),
     row("spawn", "ours", "tokio", 0.33),
     row("spawn", "ours", "rayon", 1.0),
     row("spawn", "ours", "threadpool", 1.0),

@@ -51,6 +51,11 @@ impl Counters {
         self.done.fetch_add(1, Relaxed);
     }
 
+    /// As [`Counters::done`], where one thread counts them all: without a locked instruction.
+    pub(super) fn done_on_loop(&self) {
+        self.done.store(self.done.load(Relaxed) + 1, Relaxed);
+    }
+
     pub(super) fn failed(&self, error: &TaskError) {
         let counter = match error {
             TaskError::Panicked(_) => &self.panicked,

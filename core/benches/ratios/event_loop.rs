@@ -11,7 +11,7 @@ const SUM: u64 = TASKS * (TASKS - 1) / 2;
 
 pub fn measure(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("event loop");
-    group.sample_size(20).sampling_mode(SamplingMode::Flat).throughput(Throughput::Elements(TASKS));
+    group.sample_size(10).sampling_mode(SamplingMode::Flat).throughput(Throughput::Elements(TASKS));
     for (id, accounting) in [("ours, accounting off", false), ("ours, accounting on", true)] {
         group.bench_function(id, |b| {
             let event_loop = EventLoop::builder().gvl(Gvl::cpython()).accounting(accounting);

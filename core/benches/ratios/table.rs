@@ -1,7 +1,7 @@
 //! The table of ratios, from the medians that criterion wrote.
 
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 /// One comparison. `ours` and `peer` name benchmarks, as group and id.
@@ -38,28 +38,31 @@ const ROWS: [Row; 13] = [
     row("event loop", "ours, accounting on", "tokio, own thread", 1.3),
 ];
 
-/// Markdown: a line for each row whose benchmarks ran since `began`.
-pub fn print(results: &Path, began: SystemTime) -> String {
-    let mut table = "| what | ours | ns | peer | ns | ours / peer | wanted |\n".to_owned();
-    table += "|---|---|---:|---|---:|---:|---|\n";
+/// Markdown: a line for each row whose benchmarks ran since `began`. Times are those of the round
+/// that has the median ratio.
+pub fn print(rounds: &[PathBuf], began: SystemTime) -> String {
+    let mut table = "| what | ours | ns | peer | ns | ours / peer | rounds | wanted |\n".to_owned();
+    table += "|---|---|---:|---|---:|---:|---|---|\n";
     for row in &ROWS {
-        let median = |id| median(results, row.ours.0, id, began);
-        let extra = row.plus.map_or(Some(0.0), median);
-        let (Some(ours), Some(peer), Some(extra)) = (median(row.ours.1), median(row.peer), extra)
-        else {
-            continue;
-        };
-        let peer_ns = peer * row.factor + extra;
-        let ratio = ours / peer_ns;
-        let verdict = if ratio <= row.wanted { "" } else { ", missed" };
+        let mut pairs: Vec<_> = rounds.iter().filter_map(|r| row.pair(r, began)).collect();
+        pairs.sort_by(|a, b| a.ratio().total_cmp(&b.ratio()));
+        let (Some(least), Some(most)) = (pairs.first(), pairs.last()) else { continue };
+        let median = &pairs[pairs.len() / 2];
         let name = match row.plus {
             Some(plus) => format!("{} x {} + {plus}", row.factor, row.peer),
             None => row.peer.to_owned(),
         };
-        let (group, id) = row.ours;
+        let missed = if median.ratio() <= row.wanted { "" } else { ", missed" };
         writeln!(
             table,
-            "| {group} | {id} | {ours:.1} | {name} | {peer_ns:.1} | {ratio:.2} | at most {}{verdict} |",
+            "| {} | {} | {:.1} | {name} | {:.1} | {:.2} | {:.2} to {:.2} | at most {}{missed} |",
+            row.ours.0,
+            row.ours.1,
+            median.ours,
+            median.peer,
+            median.ratio(),
+            least.ratio(),
+            most.ratio(),
             row.wanted,
         )
         .expect("a string takes any text");
@@ -67,9 +70,29 @@ pub fn print(results: &Path, began: SystemTime) -> String {
     table
 }
 
+/// Nanoseconds, of one round.
+struct Pair {
+    ours: f64,
+    peer: f64,
+}
+
+impl Pair {
+    fn ratio(&self) -> f64 {
+        self.ours / self.peer
+    }
+}
+
+impl Row {
+    fn pair(&self, round: &Path, began: SystemTime) -> Option<Pair> {
+        let median = |id| median(round, self.ours.0, id, began);
+        let plus = self.plus.map_or(Some(0.0), median)?;
+        Some(Pair { ours: median(self.ours.1)?, peer: median(self.peer)? * self.factor + plus })
+    }
+}
+
 /// The median of one benchmark in nanoseconds an iteration, if it ran since `began`.
-fn median(results: &Path, group: &str, id: &str, began: SystemTime) -> Option<f64> {
-    let file = results.join(group).join(id).join("new/estimates.json");
+fn median(round: &Path, group: &str, id: &str, began: SystemTime) -> Option<f64> {
+    let file = round.join(group).join(id).join("new/estimates.json");
     if file.metadata().ok()?.modified().ok()? < began {
         return None;
     }

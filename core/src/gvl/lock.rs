@@ -57,7 +57,9 @@ pub struct Builder {
 /// A thread's membership of a [`Lock`]; it stays on the thread that joined.
 #[derive(Debug)]
 pub struct Member {
-    life: Arc<Life>,
+    /// What `_life` keeps, one step nearer: it is on the way of each acquisition.
+    shared: Arc<Shared>,
+    _life: Arc<Life>,
     seat: Arc<Seat>,
     id: ThreadId,
     inside: Cell<bool>,
@@ -159,7 +161,8 @@ impl Lock {
         shared.close(&state);
         drop(state);
         let member = Member {
-            life: Arc::clone(&self.life),
+            shared: Arc::clone(shared),
+            _life: Arc::clone(&self.life),
             seat,
             id,
             inside: Cell::new(false),
@@ -313,7 +316,7 @@ impl Member {
 
     #[inline]
     fn shared(&self) -> &Arc<Shared> {
-        &self.life.0
+        &self.shared
     }
 
     pub(crate) fn is_inside(&self) -> bool {

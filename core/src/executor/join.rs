@@ -6,7 +6,8 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context as Poller, Poll};
+use std::task::{Context as Poller, Poll, Wake, Waker};
+use std::thread::Thread;
 use std::time::{Duration, Instant};
 use tokio::task::JoinHandle as LoopHandle;
 
@@ -34,29 +35,17 @@ impl<T> JoinHandle<T> {
     ///
     /// # Errors
     /// What became of the task, if it has no value.
-    pub fn wait(self) -> Result<T, TaskError> {
-        match self.0 {
-            Kind::Pool(task) => task.wait(None).expect("a wait without an end gives an outcome"),
-            Kind::Loop(handle) => pollster::block_on(handle).unwrap_or_else(|e| Err(lost(e))),
-        }
+    pub fn wait(mut self) -> Result<T, TaskError> {
+        park_until(&mut self, None).expect("a wait without an end gives an outcome")
     }
 
     /// Waits for the outcome, at most for `longest`; gives the handle back when it is not there.
     ///
     /// # Errors
     /// The handle itself, with the task still under way.
-    pub fn wait_for(self, longest: Duration) -> Result<Result<T, TaskError>, Self> {
-        let until = Instant::now() + longest;
-        match self.0 {
-            Kind::Pool(task) => match task.wait(Some(until)) {
-                Some(outcome) => Ok(outcome),
-                None => Err(Self(Kind::Pool(task))),
-            },
-            Kind::Loop(mut handle) => match park_until(&mut handle, until) {
-                Some(outcome) => Ok(outcome.unwrap_or_else(|e| Err(lost(e)))),
-                None => Err(Self(Kind::Loop(handle))),
-            },
-        }
+    pub fn wait_for(mut self, longest: Duration) -> Result<Result<T, TaskError>, Self> {
+        let until = Instant::now().checked_add(longest);
+        park_until(&mut self, until).ok_or(self)
     }
 
     /// Ends the task as cancelled, unless it has ended. A closure that is running goes on until
@@ -77,25 +66,48 @@ impl<T> JoinHandle<T> {
     }
 }
 
-/// Polls a future on this thread until it is ready or the time has come.
-fn park_until<F: Future + Unpin>(future: &mut F, until: Instant) -> Option<F::Output> {
-    struct Unpark(std::thread::Thread);
-    impl std::task::Wake for Unpark {
-        fn wake(self: Arc<Self>) {
-            self.0.unpark();
-        }
+/// Unparks a thread.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
     }
-    let waker = Arc::new(Unpark(std::thread::current())).into();
-    let mut poller = Poller::from_waker(&waker);
+}
+
+thread_local! {
+    /// Wakes this thread.
+    static WAKER: Waker = Arc::new(Unpark(std::thread::current())).into();
+}
+
+/// Polls a future on this thread until it is ready or the time has come.
+fn park_until<F: Future + Unpin>(future: &mut F, until: Option<Instant>) -> Option<F::Output> {
+    match WAKER.try_with(|waker| poll_until(&mut *future, until, waker)) {
+        Ok(output) => output,
+        // In a destructor, after the thread's own one.
+        Err(_) => poll_until(future, until, &Arc::new(Unpark(std::thread::current())).into()),
+    }
+}
+
+fn poll_until<F: Future + Unpin>(
+    future: &mut F,
+    until: Option<Instant>,
+    waker: &Waker,
+) -> Option<F::Output> {
+    let mut poller = Poller::from_waker(waker);
     loop {
         if let Poll::Ready(output) = Pin::new(&mut *future).poll(&mut poller) {
             return Some(output);
         }
-        let now = Instant::now();
-        if now >= until {
+        let Some(until) = until else {
+            std::thread::park();
+            continue;
+        };
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
             return None;
         }
-        std::thread::park_timeout(until - now);
+        std::thread::park_timeout(left);
     }
 }
 

@@ -64,10 +64,10 @@ impl Meter {
 
     /// A poll of the task called `name` took so long. Called on the loop's thread alone.
     #[inline]
-    pub(super) fn polled(&self, name: &str, took: Nanos) {
+    pub(super) fn polled<'n>(&self, took: Nanos, name: impl FnOnce() -> &'n str) {
         self.polls.store(self.polls.load(Relaxed) + 1, Relaxed);
         if took >= self.threshold_ns {
-            self.polled_long(name, took);
+            self.polled_long(name(), took);
         }
     }
 

@@ -18,9 +18,14 @@ pub(super) struct Polled<F> {
     #[pin]
     future: F,
     shared: Arc<Shared>,
-    name: Option<Box<str>>,
-    deadline: Option<Pin<Box<Sleep>>>,
+    extra: Option<Box<Extra>>,
     stage: Stage,
+}
+
+/// What few futures have.
+struct Extra {
+    name: Option<String>,
+    deadline: Option<Pin<Box<Sleep>>>,
 }
 
 /// How far the future is; what it is at its drop is its outcome.
@@ -42,7 +47,9 @@ impl<F> Polled<F> {
         name: Option<String>,
         deadline: Option<Pin<Box<Sleep>>>,
     ) -> Self {
-        Self { future, shared, name: name.map(Into::into), deadline, stage: Stage::Live }
+        let extra =
+            (name.is_some() || deadline.is_some()).then(|| Box::new(Extra { name, deadline }));
+        Self { future, shared, extra, stage: Stage::Live }
     }
 }
 
@@ -78,17 +85,19 @@ impl<F: Future> Future for Polled<F> {
             let inside = Inside { member, stage: this.stage };
             let polled = this.future.poll(poller);
             let ended = inside.leave();
-            let name = this.name.as_deref().unwrap_or(std::any::type_name::<F>());
-            this.shared.meter.polled(name, ended.saturating_sub(began));
+            this.shared.meter.polled(ended.saturating_sub(began), || {
+                let name = this.extra.as_ref().and_then(|extra| extra.name.as_deref());
+                name.unwrap_or(std::any::type_name::<F>())
+            });
             polled
         });
         if let Poll::Ready(value) = polled {
             *this.stage = Stage::Ended;
-            this.shared.counters.done();
+            this.shared.counters.done_on_loop();
             return Poll::Ready(Ok(value));
         }
-        if this.deadline.as_mut().is_none_or(|deadline| deadline.as_mut().poll(poller).is_pending())
-        {
+        let deadline = this.extra.as_mut().and_then(|extra| extra.deadline.as_mut());
+        if deadline.is_none_or(|deadline| deadline.as_mut().poll(poller).is_pending()) {
             return Poll::Pending;
         }
         *this.stage = Stage::Ended;

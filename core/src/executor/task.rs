@@ -7,7 +7,7 @@ use super::context::{Context, Stop};
 use super::error::TaskError;
 use super::stats::Counters;
 use crate::clock::Nanos;
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
@@ -33,8 +33,6 @@ pub(super) trait Job: Send + Sync {
 pub(super) trait Outcome<T>: Send + Sync {
     /// The outcome, or notes whom to wake when there is one.
     fn poll(&self, waker: &Waker) -> Poll<Result<T, TaskError>>;
-    /// Sleeps until there is an outcome, at most until `until`.
-    fn wait(&self, until: Option<std::time::Instant>) -> Option<Result<T, TaskError>>;
     fn end(&self, error: TaskError) -> bool;
     fn is_settled(&self) -> bool;
 }
@@ -42,12 +40,16 @@ pub(super) trait Outcome<T>: Send + Sync {
 pub(super) struct Task<F, T> {
     /// Guards: exactly one outcome, and nobody who waits for it is forgotten.
     stage: Mutex<Stage<F, T>>,
-    settled: Condvar,
     /// A [`Stop`] for the running closure, or nought.
     stop: AtomicU8,
-    deadline: Option<Nanos>,
-    name: Option<Box<str>>,
+    /// What few tasks have: the others are two cache lines with it, and one without.
+    extra: Option<Box<Extra>>,
     counters: Arc<Counters>,
+}
+
+struct Extra {
+    deadline: Option<Nanos>,
+    name: Option<String>,
 }
 
 enum Stage<F, T> {
@@ -64,14 +66,10 @@ impl<F, T> Task<F, T> {
         name: Option<String>,
         counters: Arc<Counters>,
     ) -> Self {
-        Self {
-            stage: Mutex::new(Stage::Queued(closure, None)),
-            settled: Condvar::new(),
-            stop: AtomicU8::new(0),
-            deadline,
-            name: name.map(Into::into),
-            counters,
-        }
+        let extra =
+            (deadline.is_some() || name.is_some()).then(|| Box::new(Extra { deadline, name }));
+        let stage = Mutex::new(Stage::Queued(closure, None));
+        Self { stage, stop: AtomicU8::new(0), extra, counters }
     }
 
     /// Takes the closure back from a task that was never queued.
@@ -82,7 +80,7 @@ impl<F, T> Task<F, T> {
         }
     }
 
-    /// Sets the outcome, if there is none yet, and wakes whoever waits.
+    /// Sets the outcome, if there is none yet, and wakes whoever waits for it.
     fn settle(&self, outcome: Result<T, TaskError>) -> bool {
         let mut stage = self.stage.lock();
         if matches!(*stage, Stage::Settled(_) | Stage::Taken) {
@@ -96,7 +94,6 @@ impl<F, T> Task<F, T> {
         }
         let before = std::mem::replace(&mut *stage, Stage::Settled(outcome));
         drop(stage);
-        self.settled.notify_all();
         if let Stage::Running(Some(waker)) | Stage::Queued(_, Some(waker)) = before {
             waker.wake();
         }
@@ -147,11 +144,11 @@ where
     }
 
     fn deadline(&self) -> Option<Nanos> {
-        self.deadline
+        self.extra.as_ref()?.deadline
     }
 
     fn name(&self) -> &str {
-        self.name.as_deref().unwrap_or("task")
+        self.extra.as_ref().and_then(|extra| extra.name.as_deref()).unwrap_or("task")
     }
 }
 
@@ -172,21 +169,6 @@ where
             }
             _ => Poll::Ready(take(&mut stage)),
         }
-    }
-
-    fn wait(&self, until: Option<std::time::Instant>) -> Option<Result<T, TaskError>> {
-        let mut stage = self.stage.lock();
-        while matches!(*stage, Stage::Queued(..) | Stage::Running(_)) {
-            match until {
-                None => self.settled.wait(&mut stage),
-                Some(until) => {
-                    if self.settled.wait_until(&mut stage, until).timed_out() {
-                        break;
-                    }
-                }
-            }
-        }
-        (!matches!(*stage, Stage::Queued(..) | Stage::Running(_))).then(|| take(&mut stage))
     }
 
     fn end(&self, error: TaskError) -> bool {

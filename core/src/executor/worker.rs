@@ -6,6 +6,7 @@
 use super::context::{self, Context};
 use super::pool::Shared;
 use super::task::Job;
+use crate::gvl::lock::Member;
 use crate::gvl::policy::Leave;
 use parking_lot::Mutex;
 use std::cell::Cell;
@@ -44,15 +45,16 @@ fn run(shared: &Arc<Shared>, n: u32) {
     {
         let member = Rc::new(shared.lock.join(format!("{} {n}", shared.name)));
         let _enlisted = context::enlist(&member);
-        while let Some(job) = next(shared, &member) {
-            *desk.job.lock() = Some(Arc::clone(&job));
+        while let Some(job) = next(shared, &member, &desk) {
+            // The last job goes when the next one comes, or when there is none.
+            let last = desk.job.lock().replace(Arc::clone(&job));
+            drop(last);
             let span = tracing::trace_span!(target: "gvl_lab::executor", "task", name = job.name());
             span.in_scope(|| {
                 tracing::trace!(target: "gvl_lab::executor", "started");
                 job.run(&mut Context::new(&member, Some(&*job)));
                 tracing::trace!(target: "gvl_lab::executor", "finished");
             });
-            *desk.job.lock() = None;
             drop(job);
             if shared.queue.is_one_job() {
                 break;
@@ -67,11 +69,13 @@ fn run(shared: &Arc<Shared>, n: u32) {
 }
 
 /// The next job, with the global lock held.
-fn next(shared: &Shared, member: &crate::gvl::lock::Member) -> Option<Arc<dyn Job>> {
+fn next(shared: &Shared, member: &Member, desk: &Desk) -> Option<Arc<dyn Job>> {
     if member.is_inside() {
         if let Some(job) = shared.queue.try_pop() {
             return Some(job);
         }
+        let last = desk.job.lock().take();
+        drop(last);
         member.exit(Leave::Idle);
     }
     let job = shared.queue.pop()?;

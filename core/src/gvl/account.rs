@@ -46,9 +46,8 @@ pub(super) enum Phase {
 #[derive(Debug)]
 pub(super) struct Account {
     since_phase: AtomicU64,
-    hold_ns: AtomicU64,
-    wait_ns: AtomicU64,
-    blocked_ns: AtomicU64,
+    /// By [`Phase`]; the fourth is never used, so that two bits always find one.
+    spent_ns: [AtomicU64; 4],
     acquisitions: AtomicU64,
     handoffs: AtomicU64,
     forced_yields: AtomicU64,
@@ -59,9 +58,7 @@ impl Account {
         let zero = || AtomicU64::new(0);
         Self {
             since_phase: AtomicU64::new(at << 2),
-            hold_ns: zero(),
-            wait_ns: zero(),
-            blocked_ns: zero(),
+            spent_ns: [zero(), zero(), zero(), zero()],
             acquisitions: zero(),
             handoffs: zero(),
             forced_yields: zero(),
@@ -94,14 +91,14 @@ impl Account {
     pub(super) fn usage(&self, at: Nanos) -> Usage {
         let since_phase = self.since_phase.load(Relaxed);
         let running = at.saturating_sub(since_phase >> 2);
-        let time = |counter: &AtomicU64| {
-            let open = if std::ptr::eq(counter, self.of(since_phase)) { running } else { 0 };
-            Duration::from_nanos(counter.load(Relaxed) + open)
+        let time = |phase: Phase| {
+            let open = if since_phase & 0b11 == phase as u64 { running } else { 0 };
+            Duration::from_nanos(self.of(phase as u64).load(Relaxed) + open)
         };
         Usage {
-            hold: time(&self.hold_ns),
-            wait: time(&self.wait_ns),
-            blocked: time(&self.blocked_ns),
+            hold: time(Phase::Holding),
+            wait: time(Phase::Waiting),
+            blocked: time(Phase::Blocked),
             acquisitions: self.acquisitions.load(Relaxed),
             handoffs: self.handoffs.load(Relaxed),
             forced_yields: self.forced_yields.load(Relaxed),
@@ -110,11 +107,7 @@ impl Account {
 
     #[inline]
     fn of(&self, since_phase: u64) -> &AtomicU64 {
-        match since_phase & 0b11 {
-            x if x == Phase::Holding as u64 => &self.hold_ns,
-            x if x == Phase::Waiting as u64 => &self.wait_ns,
-            _ => &self.blocked_ns,
-        }
+        &self.spent_ns[(since_phase & 0b11) as usize]
     }
 }
 

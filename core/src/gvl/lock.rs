@@ -57,7 +57,9 @@ pub struct Builder {
 /// A thread's membership of a [`Lock`]; it stays on the thread that joined.
 #[derive(Debug)]
 pub struct Member {
-    life: Arc<Life>,
+    /// What `_life` keeps, one step nearer: it is on the way of each acquisition.
+    shared: Arc<Shared>,
+    _life: Arc<Life>,
     seat: Arc<Seat>,
     id: ThreadId,
     inside: Cell<bool>,
@@ -159,7 +161,8 @@ impl Lock {
         shared.close(&state);
         drop(state);
         let member = Member {
-            life: Arc::clone(&self.life),
+            shared: Arc::clone(shared),
+            _life: Arc::clone(&self.life),
             seat,
             id,
             inside: Cell::new(false),
@@ -255,13 +258,30 @@ impl Member {
     #[inline]
     pub(crate) fn enter(&self) -> Nanos {
         assert!(!self.inside.replace(true), "the thread holds its lock already");
-        let asked = self.mark(Phase::Waiting, EventKind::Ready, 0);
-        if self.shared().exclusive && !self.shared().try_take(self.id) {
-            self.wait_for_turn(|state, id, now| state.sched.acquire(id, now));
-            self.resume(asked)
-        } else {
-            self.begin_holding(asked)
+        let shared = self.shared();
+        let asked = self.time_asked();
+        if shared.exclusive && !shared.try_take(self.id) {
+            return self.enter_late(asked);
         }
+        // The lock was free: holding begins when it was asked for, without a look at the clock.
+        if shared.accounting {
+            self.seat.account.enter(Phase::Holding, asked);
+            self.seat.account.count_acquisition(false);
+        }
+        if self.is_observed() {
+            self.tell(EventKind::Resumed, asked, 0);
+        }
+        asked
+    }
+
+    /// The lock was not free: waits for its turn.
+    #[cold]
+    fn enter_late(&self, asked: Nanos) -> Nanos {
+        if self.shared().accounting {
+            self.seat.account.enter(Phase::Waiting, asked);
+        }
+        self.wait_for_turn(|state, id, now| state.sched.acquire(id, now));
+        self.resume(asked)
     }
 
     /// Gives the lock back, and the time when holding ended as [`Member::enter`] does.
@@ -296,7 +316,7 @@ impl Member {
 
     #[inline]
     fn shared(&self) -> &Arc<Shared> {
-        &self.life.0
+        &self.shared
     }
 
     pub(crate) fn is_inside(&self) -> bool {
@@ -364,17 +384,18 @@ impl Member {
         now
     }
 
-    /// The lock was free: holding begins when it was asked for, without a look at the clock.
+    /// Reads the clock where anyone wants to know when the lock was asked for.
     #[inline]
-    fn begin_holding(&self, asked: Nanos) -> Nanos {
-        if self.shared().accounting {
-            self.seat.account.enter(Phase::Holding, asked);
-            self.seat.account.count_acquisition(false);
+    fn time_asked(&self) -> Nanos {
+        let observed = self.is_observed();
+        if !self.shared().accounting && !observed {
+            return 0;
         }
-        if self.is_observed() {
-            self.tell(EventKind::Resumed, asked, 0);
+        let now = self.shared().now();
+        if observed {
+            self.tell(EventKind::Ready, now, 0);
         }
-        asked
+        now
     }
 
     /// Reads the clock and begins a phase, where anyone wants to know; gives the time.

@@ -6,14 +6,13 @@ use super::context::{self, Context, deadline_after};
 use super::error::{Rejected, RejectedWhy};
 use super::join::JoinHandle;
 use super::lag::{LoopStats, Meter, PROBE};
+use super::loop_builder::EventLoopBuilder;
 use super::options::TaskOptions;
 use super::polled::Polled;
 use super::pool::Executor;
 use super::stats::{Counters, Stats};
 use crate::clock;
-use crate::error::Error;
 use crate::gvl::lock::Lock;
-use crate::gvl::{Gvl, Hook};
 use parking_lot::{Condvar, Mutex};
 use std::fmt;
 use std::future::Future;
@@ -42,25 +41,11 @@ use tokio::sync::Notify;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct EventLoop {
-    shared: Arc<Shared>,
-    runtime: tokio::runtime::Handle,
-    offload: Executor,
-    grace: Duration,
-    deadline: Option<Duration>,
-}
-
-/// Sets up an [`EventLoop`].
-#[derive(Debug, Clone)]
-pub struct EventLoopBuilder {
-    name: String,
-    gvl: Gvl,
-    accounting: bool,
-    hook: Option<Hook>,
-    offload_threads: u32,
-    long_poll: Duration,
-    event_interval: u32,
-    deadline: Option<Duration>,
-    grace: Duration,
+    pub(super) shared: Arc<Shared>,
+    pub(super) runtime: tokio::runtime::Handle,
+    pub(super) offload: Executor,
+    pub(super) grace: Duration,
+    pub(super) deadline: Option<Duration>,
 }
 
 pub(super) struct Shared {
@@ -83,17 +68,7 @@ pub(super) struct Shared {
 impl EventLoop {
     /// A loop to set up: CPython's lock, 40 offload threads, a long poll from 10 ms on.
     pub fn builder() -> EventLoopBuilder {
-        EventLoopBuilder {
-            name: "loop".to_owned(),
-            gvl: Gvl::cpython(),
-            accounting: true,
-            hook: None,
-            offload_threads: 40,
-            long_poll: Duration::from_millis(10),
-            event_interval: 61,
-            deadline: None,
-            grace: Duration::from_secs(30),
-        }
+        EventLoopBuilder::new()
     }
 
     /// Submits a future.
@@ -216,6 +191,21 @@ impl Drop for EventLoop {
 }
 
 impl Shared {
+    pub(super) fn new(lock: Arc<Lock>, meter: Meter) -> Self {
+        Self {
+            lock,
+            meter,
+            counters: Counters::default(),
+            in_flight: AtomicU64::new(0),
+            stopping: AtomicBool::new(false),
+            busy: Notify::new(),
+            end: Notify::new(),
+            thread: OnceLock::new(),
+            ended: Mutex::new(false),
+            changed: Condvar::new(),
+        }
+    }
+
     /// A task of the loop ended, in whatever way.
     pub(super) fn ended(&self) {
         if self.in_flight.fetch_sub(1, Relaxed) == 1 && self.stopping.load(Relaxed) {
@@ -237,125 +227,8 @@ impl Shared {
     }
 }
 
-impl EventLoopBuilder {
-    /// The global lock (CPython's).
-    #[must_use]
-    pub fn gvl(mut self, gvl: Gvl) -> Self {
-        self.gvl = gvl;
-        self
-    }
-
-    /// Keeps accounts of the lock (on). Off, polls are not timed either.
-    #[must_use]
-    pub fn accounting(mut self, on: bool) -> Self {
-        self.accounting = on;
-        self
-    }
-
-    /// Calls `hook` at each event in a thread's life under the lock.
-    #[must_use]
-    pub fn hook(mut self, hook: Hook) -> Self {
-        self.hook = Some(hook);
-        self
-    }
-
-    /// How many threads [`EventLoop::offload`] may use (40, Starlette's limit).
-    #[must_use]
-    pub fn offload_threads(mut self, threads: u32) -> Self {
-        self.offload_threads = threads;
-        self
-    }
-
-    /// From when on a poll is counted as long (10 ms).
-    #[must_use]
-    pub fn long_poll(mut self, threshold: Duration) -> Self {
-        self.long_poll = threshold;
-        self
-    }
-
-    /// After how many polls at most the loop looks for timers, sockets and tasks of other threads
-    /// (61, tokio's default). With 1 it looks after each, which costs a system call and comes
-    /// closest to asyncio, which looks after each round of ready callbacks.
-    #[must_use]
-    pub fn event_interval(mut self, polls: u32) -> Self {
-        self.event_interval = polls;
-        self
-    }
-
-    /// What the loop's thread is called (`loop`); offload threads are `name off 0`, ...
-    #[must_use]
-    pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.name = name.into();
-        self
-    }
-
-    /// The deadline of tasks that have none of their own (none).
-    #[must_use]
-    pub fn deadline(mut self, after: Duration) -> Self {
-        self.deadline = Some(after);
-        self
-    }
-
-    /// How long dropping the loop waits for its tasks (30 s).
-    #[must_use]
-    pub fn grace(mut self, grace: Duration) -> Self {
-        self.grace = grace;
-        self
-    }
-
-    /// A loop with its thread running.
-    ///
-    /// # Errors
-    /// No offload thread or more than 1024, an interval of nought, or a lock whose quantum is out of range; a system
-    /// that gives the loop no thread or no selector.
-    pub fn build(self) -> Result<EventLoop, Error> {
-        self.gvl.check()?;
-        if self.event_interval == 0 {
-            return Err(Error::invalid("event_interval", 0, "at least 1"));
-        }
-        let mut lock = Lock::builder(self.gvl.clone()).accounting(self.accounting);
-        if let Some(hook) = self.hook {
-            lock = lock.hook(hook);
-        }
-        let lock = Arc::new(lock.build());
-        let offload = Executor::builder()
-            .threads(0, self.offload_threads)
-            // Starlette's threads leave after ten idle seconds.
-            .idle_max(Duration::from_secs(10))
-            .name(format!("{} off", self.name))
-            .lock(Arc::clone(&lock))
-            .build()
-            .map_err(|_| Error::invalid("offload_threads", self.offload_threads, "1..=1024"))?;
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .event_interval(self.event_interval)
-            .global_queue_interval(self.event_interval.min(31))
-            .build()
-            .map_err(|e| Error::failed("event loop", e, "a system that gives it a selector"))?;
-        let shared = Arc::new(Shared {
-            lock,
-            meter: Meter::new(self.long_poll),
-            counters: Counters::default(),
-            in_flight: AtomicU64::new(0),
-            stopping: AtomicBool::new(false),
-            busy: Notify::new(),
-            end: Notify::new(),
-            thread: OnceLock::new(),
-            ended: Mutex::new(false),
-            changed: Condvar::new(),
-        });
-        let handle = runtime.handle().clone();
-        let (loop_shared, name) = (Arc::clone(&shared), self.name);
-        std::thread::Builder::new()
-            .name(name.clone())
-            .spawn(move || run(runtime, &loop_shared, name))
-            .map_err(|e| Error::failed("event loop", e, "a system that gives it a thread"))?;
-        let (grace, deadline) = (self.grace, self.deadline);
-        Ok(EventLoop { shared, runtime: handle, offload, grace, deadline })
-    }
-}
-
-fn run(runtime: tokio::runtime::Runtime, shared: &Arc<Shared>, name: String) {
+/// The loop's thread.
+pub(super) fn run(runtime: tokio::runtime::Runtime, shared: &Arc<Shared>, name: String) {
     /// Tells the end also if the runtime panics.
     struct Told<'a>(&'a Shared);
     impl Drop for Told<'_> {

@@ -10,21 +10,26 @@ mod error;
 mod event_loop;
 mod join;
 mod lag;
+mod loop_builder;
 mod options;
 mod polled;
 mod pool;
+mod pool_builder;
 mod queue;
 mod stats;
 mod task;
 #[cfg(test)]
 mod tests;
+mod under;
 mod worker;
 
 pub use context::{Context, Stop};
 pub use error::{Rejected, RejectedWhy, TaskError};
-pub use event_loop::{EventLoop, EventLoopBuilder};
+pub use event_loop::EventLoop;
 pub use join::JoinHandle;
 pub use lag::{LongPoll, LoopStats};
+pub use loop_builder::EventLoopBuilder;
 pub use options::{TaskOptions, Threads, WhenFull};
-pub use pool::{Executor, ExecutorBuilder, Shutdown};
+pub use pool::{Executor, Shutdown};
+pub use pool_builder::ExecutorBuilder;
 pub use stats::Stats;

@@ -4,14 +4,14 @@ use super::context::{Context, deadline_after};
 use super::deadline::Deadlines;
 use super::error::{Rejected, RejectedWhy, TaskError};
 use super::join::JoinHandle;
-use super::options::{TaskOptions, Threads, WhenFull};
+use super::options::TaskOptions;
+use super::pool_builder::ExecutorBuilder;
 use super::queue::{Pushed, Queue};
 use super::stats::{Counters, Stats};
 use super::task::{Job, Outcome, Task};
 use super::worker::{self, Desk};
 use crate::error::Error;
 use crate::gvl::lock::Lock;
-use crate::gvl::{Gvl, Hook};
 use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
@@ -30,27 +30,9 @@ use std::time::{Duration, Instant};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Executor {
-    shared: Arc<Shared>,
-    grace: Duration,
-    deadline: Option<Duration>,
-}
-
-/// Sets up an [`Executor`].
-#[derive(Debug, Clone)]
-pub struct ExecutorBuilder {
-    name: String,
-    min: u32,
-    max: u32,
-    gvl: Gvl,
-    lock: Option<Arc<Lock>>,
-    accounting: bool,
-    hook: Option<Hook>,
-    capacity: usize,
-    when_full: WhenFull,
-    idle_max: Duration,
-    one_job: bool,
-    deadline: Option<Duration>,
-    grace: Duration,
+    pub(super) shared: Arc<Shared>,
+    pub(super) grace: Duration,
+    pub(super) deadline: Option<Duration>,
 }
 
 /// How a shutdown went.
@@ -79,21 +61,7 @@ pub(super) struct Shared {
 impl Executor {
     /// An executor to set up: 5 threads, CRuby's lock, an endless queue.
     pub fn builder() -> ExecutorBuilder {
-        ExecutorBuilder {
-            name: "pool".to_owned(),
-            min: 5,
-            max: 5,
-            gvl: Gvl::cruby(),
-            lock: None,
-            accounting: true,
-            hook: None,
-            capacity: usize::MAX,
-            when_full: WhenFull::Wait,
-            idle_max: Duration::from_secs(30),
-            one_job: false,
-            deadline: None,
-            grace: Duration::from_secs(30),
-        }
+        ExecutorBuilder::new()
     }
 
     /// Submits a closure.
@@ -201,126 +169,22 @@ impl Drop for Executor {
 }
 
 impl Shared {
-    /// Starts one more thread, which the queue counts as alive already.
-    pub(super) fn start_thread(self: &Arc<Self>) {
-        worker::start(self, self.started.fetch_add(1, Relaxed));
-    }
-}
-
-impl ExecutorBuilder {
-    /// How many threads there are: `min` always, up to `max` when no thread is idle (5 and 5).
-    #[must_use]
-    pub fn threads(mut self, min: u32, max: u32) -> Self {
-        (self.min, self.max) = (min, max);
-        self
-    }
-
-    /// The global lock (CRuby's).
-    #[must_use]
-    pub fn gvl(mut self, gvl: Gvl) -> Self {
-        self.gvl = gvl;
-        self
-    }
-
-    /// Shares a lock with others, instead of one of its own.
-    #[must_use]
-    pub fn lock(mut self, lock: Arc<Lock>) -> Self {
-        self.lock = Some(lock);
-        self
-    }
-
-    /// Keeps accounts of the lock (on): two readings of the clock each time that it is taken.
-    #[must_use]
-    pub fn accounting(mut self, on: bool) -> Self {
-        self.accounting = on;
-        self
-    }
-
-    /// Calls `hook` at each event in a thread's life under the lock.
-    #[must_use]
-    pub fn hook(mut self, hook: Hook) -> Self {
-        self.hook = Some(hook);
-        self
-    }
-
-    /// How many tasks may wait (endless), and what a submission does when they do.
-    #[must_use]
-    pub fn queue(mut self, capacity: usize, when_full: WhenFull) -> Self {
-        (self.capacity, self.when_full) = (capacity, when_full);
-        self
-    }
-
-    /// What the threads are called: `name 0`, `name 1`, ... (`pool`).
-    #[must_use]
-    pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.name = name.into();
-        self
-    }
-
-    /// How long a thread above the minimum is idle before it leaves (30 s).
-    #[must_use]
-    pub fn idle_max(mut self, idle_max: Duration) -> Self {
-        self.idle_max = idle_max;
-        self
-    }
-
-    /// Gives each task a thread of its own, which leaves with it (off).
-    #[must_use]
-    pub fn thread_per_task(mut self, on: bool) -> Self {
-        self.one_job = on;
-        self
-    }
-
-    /// The deadline of tasks that have none of their own (none).
-    #[must_use]
-    pub fn deadline(mut self, after: Duration) -> Self {
-        self.deadline = Some(after);
-        self
-    }
-
-    /// How long dropping the executor waits for its tasks (30 s).
-    #[must_use]
-    pub fn grace(mut self, grace: Duration) -> Self {
-        self.grace = grace;
-        self
-    }
-
-    /// An executor with its minimum of threads running.
-    ///
-    /// # Errors
-    /// No thread at most, more than 1024, a minimum above the maximum, a queue without room, or a
-    /// lock whose quantum is out of range.
-    pub fn build(self) -> Result<Executor, Error> {
-        let threads = Threads::new(self.min, self.max)?;
-        self.gvl.check()?;
-        if self.capacity == 0 {
-            return Err(Error::invalid("queue.capacity", 0, "at least 1"));
-        }
-        let own_lock = || {
-            let builder = Lock::builder(self.gvl).accounting(self.accounting);
-            let builder = match self.hook {
-                Some(hook) => builder.hook(hook),
-                None => builder,
-            };
-            Arc::new(builder.build())
-        };
-        let queue = Queue::new(threads, self.capacity, self.when_full, self.idle_max, self.one_job);
-        let shared = Arc::new(Shared {
-            name: self.name,
+    /// A pool whose threads are still to be started.
+    pub(super) fn new(name: String, queue: Queue, lock: Arc<Lock>) -> Self {
+        Self {
+            name,
             queue,
-            lock: self.lock.unwrap_or_else(own_lock),
+            lock,
             desks: Mutex::new(Vec::new()),
             counters: Arc::default(),
             deadlines: Deadlines::default(),
             started: AtomicU32::new(0),
-        });
-        if !self.one_job {
-            for _ in 0..threads.min() {
-                shared.queue.count_thread();
-                shared.start_thread();
-            }
         }
-        Ok(Executor { shared, grace: self.grace, deadline: self.deadline })
+    }
+
+    /// Starts one more thread, which the queue counts as alive already.
+    pub(super) fn start_thread(self: &Arc<Self>) {
+        worker::start(self, self.started.fetch_add(1, Relaxed));
     }
 }
 

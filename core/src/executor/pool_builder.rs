@@ -1,0 +1,102 @@
+//! What a pool can be told before it is built.
+
+use super::options::{Threads, WhenFull};
+use super::pool::{Executor, Shared};
+use super::queue::Queue;
+use super::under::{Under, under_setters};
+use crate::error::Error;
+use crate::gvl::lock::Lock;
+use crate::gvl::{Gvl, Hook};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Sets up an [`Executor`].
+#[derive(Debug, Clone)]
+pub struct ExecutorBuilder {
+    name: String,
+    min: u32,
+    max: u32,
+    under: Under,
+    capacity: usize,
+    when_full: WhenFull,
+    idle_max: Duration,
+    one_job: bool,
+    deadline: Option<Duration>,
+    grace: Duration,
+}
+
+impl ExecutorBuilder {
+    pub(super) fn new() -> Self {
+        Self {
+            name: "pool".to_owned(),
+            min: 5,
+            max: 5,
+            under: Under::new(Gvl::cruby()),
+            capacity: usize::MAX,
+            when_full: WhenFull::Wait,
+            idle_max: Duration::from_secs(30),
+            one_job: false,
+            deadline: None,
+            grace: Duration::from_secs(30),
+        }
+    }
+
+    under_setters!();
+
+    /// Shares a lock with others, instead of one of its own.
+    #[must_use]
+    pub fn lock(mut self, lock: Arc<Lock>) -> Self {
+        self.under.shared = Some(lock);
+        self
+    }
+
+    /// How many threads there are: `min` always, up to `max` when no thread is idle (5 and 5).
+    #[must_use]
+    pub fn threads(mut self, min: u32, max: u32) -> Self {
+        (self.min, self.max) = (min, max);
+        self
+    }
+
+    /// How many tasks may wait (endless), and what a submission does when they do.
+    #[must_use]
+    pub fn queue(mut self, capacity: usize, when_full: WhenFull) -> Self {
+        (self.capacity, self.when_full) = (capacity, when_full);
+        self
+    }
+
+    /// How long a thread above the minimum is idle before it leaves (30 s).
+    #[must_use]
+    pub fn idle_max(mut self, idle_max: Duration) -> Self {
+        self.idle_max = idle_max;
+        self
+    }
+
+    /// Gives each task a thread of its own, which leaves with it (off).
+    #[must_use]
+    pub fn thread_per_task(mut self, on: bool) -> Self {
+        self.one_job = on;
+        self
+    }
+
+    /// An executor with its minimum of threads running.
+    ///
+    /// # Errors
+    /// No thread at most, more than 1024, a minimum above the maximum, a queue without room, or a
+    /// lock whose quantum is out of range.
+    pub fn build(self) -> Result<Executor, Error> {
+        let threads = Threads::new(self.min, self.max)?;
+        if self.capacity == 0 {
+            return Err(Error::invalid("queue.capacity", 0, "at least 1"));
+        }
+        let lock = self.under.build()?;
+        let queue = Queue::new(threads, self.capacity, self.when_full, self.idle_max, self.one_job);
+        let shared = Arc::new(Shared::new(self.name, queue, lock));
+        if !self.one_job {
+            for _ in 0..threads.min() {
+                shared.queue.count_thread();
+                shared.start_thread();
+            }
+        }
+        Ok(Executor { shared, grace: self.grace, deadline: self.deadline })
+    }
+}

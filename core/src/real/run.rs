@@ -16,6 +16,10 @@ use std::time::Duration;
 /// The longest run, whatever its load asks for: an experiment that is still not done was a mistake.
 const LONGEST: Duration = Duration::from_secs(3600);
 
+/// The most requests under way at once: each is held in memory, and a server that is so far behind
+/// is not measured any more.
+const UNDER_WAY_MAX: u64 = 100_000;
+
 /// How often whoever watches the run hears of it.
 const NEWS: Duration = Duration::from_millis(100);
 
@@ -37,6 +41,8 @@ struct Gate {
     driver: Driver,
     in_flight: u64,
     over: bool,
+    /// More requests came than may be under way.
+    flooded: bool,
 }
 
 /// One request on its way.
@@ -53,7 +59,8 @@ struct Request {
 /// to 1.
 ///
 /// # Errors
-/// A topology with worker processes, threads that the system refuses, or a run of over an hour.
+/// A topology with worker processes, threads that the system refuses, a run of over an hour, or more
+/// than 100,000 requests under way at once.
 pub fn run(
     topology: &Topology,
     workload: &Workload,
@@ -74,7 +81,7 @@ pub fn run(
         server,
         start,
         end: start.saturating_add(nanos(length)),
-        gate: Mutex::new(Gate { driver, in_flight: 0, over: false }),
+        gate: Mutex::new(Gate { driver, in_flight: 0, over: false, flooded: false }),
         changed: Condvar::new(),
         tally: Mutex::new(Tally::new(&workload.endpoints, start)),
     });
@@ -83,6 +90,10 @@ pub fn run(
     let gvl = run.server.gvl_use();
     let event_loop = run.server.loop_use();
     run.server.end();
+    if run.gate.lock().flooded {
+        let why = format!("more than {UNDER_WAY_MAX} requests under way");
+        return Err(Error::failed("load", why, "a load that the server keeps up with"));
+    }
     let mut tally = run.tally.lock();
     let elapsed = match until {
         Until::Duration(length) => length,
@@ -118,7 +129,8 @@ impl Run {
             observe(self.done(until));
             let mut gate = self.gate.lock();
             let now = clock::now();
-            if now >= self.end || (gate.in_flight == 0 && gate.driver.is_exhausted(self.at(now))) {
+            let done = gate.in_flight == 0 && gate.driver.is_exhausted(self.at(now));
+            if done || now >= self.end || gate.flooded {
                 gate.over = true;
                 return gate.in_flight;
             }
@@ -140,21 +152,27 @@ impl Run {
     fn take_due(&self, finished: Option<Option<u32>>) -> Vec<Arrival> {
         let mut gate = self.gate.lock();
         let now = self.at(clock::now());
+        let next_before = gate.driver.next_due();
         if let Some(user) = finished {
             gate.in_flight -= 1;
             gate.driver.finished(user, now);
         }
         let mut due = Vec::new();
         while !gate.over
+            && !gate.flooded
             && let Some(arrival) = gate.driver.take_due(now)
         {
             gate.in_flight += 1;
             due.push(arrival);
+            gate.flooded = gate.in_flight > UNDER_WAY_MAX;
         }
         let idle = gate.in_flight == 0;
-        let timed = gate.driver.next_due().is_some();
+        let sooner = match (gate.driver.next_due(), next_before) {
+            (Some(next), Some(before)) => next < before,
+            (next, _) => next.is_some(),
+        };
         drop(gate);
-        if finished.is_some() && (idle || timed) {
+        if idle || sooner {
             self.changed.notify_one();
         }
         due

@@ -117,6 +117,18 @@ fn a_blocking_handler_is_named_as_a_long_poll() {
 }
 
 #[test]
+fn a_flood_ends_the_run() {
+    let topology = Model::from(puma().threads(1)).topology();
+    let load = open(1_000_000.0).constant().duration(Duration::from_secs(3600));
+    let hour = [io(Duration::from_secs(3600))];
+    let error = super::run(&topology, &hour.into(), &load, 1, &mut |_| {}).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "load: more than 100000 requests under way, expected a load that the server keeps up with"
+    );
+}
+
+#[test]
 fn a_run_that_is_cut_short_ends_at_once() {
     // Every thread is inside an hour of waiting or computing when the time is over.
     let hour = Duration::from_secs(3600);

@@ -2,7 +2,7 @@
 //!
 //! Builds the experiment in code, runs it on real threads and reads the report: figures, the
 //! ceiling that bounds each row, and what the checks doubt. The same experiment as a file is printed
-//! first. Run it with `cargo run -p gvl-lab-examples --example compare`.
+//! first. Run it with `cargo run -p gvl-lab-examples --bin compare`.
 
 use gvl_lab::load::closed;
 use gvl_lab::model::{Handlers, pool, puma, uvicorn};

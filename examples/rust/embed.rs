@@ -1,7 +1,7 @@
 //! Embeds the executor: jobs that compute and jobs that wait, on one pool under CRuby's GVL.
 //!
 //! Shows values and failures coming back through handles, a deadline, and what each thread used of
-//! the lock. Run it with `cargo run -p gvl-lab-examples --example embed`.
+//! the lock. Run it with `cargo run -p gvl-lab-examples --bin embed`.
 
 use gvl_lab::executor::{Executor, JoinHandle, TaskOptions};
 use gvl_lab::gvl::Gvl;

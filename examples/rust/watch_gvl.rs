@@ -2,7 +2,7 @@
 //!
 //! The thread that waits comes back from its I/O while the other one computes, is `Ready`, and is
 //! `Resumed` when the quantum of the other is over: about 100 ms later under CRuby, 5 ms under
-//! CPython. Run it with `cargo run -p gvl-lab-examples --example watch_gvl`, or with the name of
+//! CPython. Run it with `cargo run -p gvl-lab-examples --bin watch_gvl`, or with the name of
 //! another lock behind it: `-- cpython-3.13`.
 
 use gvl_lab::gvl::lock::Lock;

@@ -33,7 +33,7 @@ fn every_experiment_is_in_the_table_of_the_examples() {
 }
 
 #[test]
-fn every_path_and_example_that_a_document_names_is_there() {
+fn every_path_and_program_that_a_document_names_is_there() {
     for (path, text) in documents() {
         for word in text.split(|c: char| c.is_whitespace() || "`()|'\"".contains(c)) {
             let word = word.trim_end_matches(['.', ',', ';', ':']);
@@ -43,7 +43,7 @@ fn every_path_and_example_that_a_document_names_is_there() {
                 assert!(root().join(word).exists(), "{}: {word}", path.display());
             }
         }
-        for rest in text.split("--example ").skip(1) {
+        for rest in text.split("--bin ").skip(1) {
             let name = rest.split(|c: char| !c.is_alphanumeric() && c != '_').next();
             let file = root().join("examples/rust").join(name.unwrap_or_default());
             assert!(file.with_extension("rs").exists(), "{}: {name:?}", path.display());

@@ -38,7 +38,11 @@ pub struct Options {
     #[arg(long, value_enum, default_value_t = EngineName::Real)]
     pub engine: EngineName,
     /// Draw from this seed instead of the file's.
-    #[arg(long, value_parser = clap::value_parser!(u64).range(0..=i64::MAX as u64))]
+    #[arg(
+        long,
+        allow_negative_numbers = true,
+        value_parser = clap::value_parser!(u64).range(0..=i64::MAX as u64)
+    )]
     pub seed: Option<u64>,
     /// Run each row so many times instead of as often as the file says.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]

@@ -1,7 +1,7 @@
 //! Printing: standard output for reports, standard error for mistakes, and what a reader that
 //! went away means for the exit status.
 
-use gvl_lab::{Error, Report, report};
+use gvl_lab::{Error, ErrorKind, Report, report};
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -24,8 +24,11 @@ impl From<Status> for ExitCode {
     }
 }
 
-/// Prints the reports in a view; a list of documents where JSON has several.
+/// Prints the reports in a view; a list of documents where JSON has several, nothing of none.
 pub fn print_reports(reports: &[Report], view: &str) -> Status {
+    if reports.is_empty() {
+        return Status::Fine;
+    }
     let render = report::view(view).expect("the arguments name known views").render;
     let rendered: Vec<String> = reports.iter().map(render).collect();
     let text = match (view, rendered.as_slice()) {
@@ -57,8 +60,10 @@ pub fn print(text: &str) -> Status {
 
 /// Tells an error, a line for each mistake, and what it means for the exit status.
 pub fn explain(source: &str, error: &Error) -> Status {
+    // What cannot be read is named in its message already.
+    let before = if error.kind() == ErrorKind::Unreadable { "" } else { &format!("{source}: ") };
     for line in error.to_string().lines() {
-        complain(&format!("{source}: {line}"));
+        complain(&format!("{before}{line}"));
     }
     if error.is_invalid() { Status::BadInput } else { Status::Failed }
 }

@@ -26,7 +26,6 @@ fn all(read: Vec<(String, Result<Experiment, Error>)>, options: &Options) -> Sta
     for (source, read) in read {
         match read {
             Ok(experiment) => experiments.push((source, told(experiment, options))),
-            // A file that does not name its own path in the message is named before it.
             Err(error) => status = output::explain(&source, &error),
         }
     }

@@ -266,7 +266,12 @@ fn a_thread_per_task_leaves_with_its_task() {
 fn two_tasks_without_a_lock_run_side_by_side() {
     let executor = Executor::builder().threads(2, 2).gvl(Gvl::none()).build().unwrap();
     let together = Arc::new(Barrier::new(2));
-    let spawn = |together: Arc<Barrier>| executor.spawn(move |_| drop(together.wait())).unwrap();
+    let spawn = |together: Arc<Barrier>| {
+        let wait = move |_: &mut Context<'_>| {
+            together.wait();
+        };
+        executor.spawn(wait).unwrap()
+    };
     let (a, b) = (spawn(Arc::clone(&together)), spawn(together));
     assert_eq!((a.wait(), b.wait()), (Ok(()), Ok(())));
 }

@@ -9,9 +9,9 @@ use std::time::Duration;
 fn locks() -> Vec<Gvl> {
     let fast = |gvl: Gvl| gvl.with_quantum(Duration::from_millis(1));
     vec![
-        fast(Gvl::named("cruby-3.1").unwrap()),
+        fast(Gvl::named("cruby-3.1").expect("a known name")),
         fast(Gvl::cruby()),
-        fast(Gvl::named("cruby-master").unwrap()),
+        fast(Gvl::named("cruby-master").expect("a known name")),
         fast(Gvl::cpython()),
         fast(Gvl::cruby().with_fairness(Fairness::Barging)),
         fast(Gvl::cpython().with_fairness(Fairness::Fifo)),
@@ -82,7 +82,7 @@ fn an_account_adds_up() {
     let before = clock::now();
     let start = member.usage();
     let mut held = member.acquire();
-    held.blocking(|| std::thread::yield_now());
+    held.blocking(std::thread::yield_now);
     drop(held);
     let used = member.usage() - start;
     let sum = used.hold + used.wait + used.blocked;

@@ -1,0 +1,213 @@
+//! The experiment files: they parse, print and read back, and carry the published figures unchanged.
+
+use gvl_lab::Experiment;
+use gvl_lab::experiment::Entry;
+use gvl_lab::load::{Arrivals, Pattern, Until};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use toml::{Table, Value};
+
+/// The folder `examples` of the workspace.
+pub fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../examples")
+}
+
+/// A file of published figures.
+pub fn reference(name: &str) -> Table {
+    let path = folder().join("reference").join(name).with_extension("toml");
+    std::fs::read_to_string(path).expect("published figures").parse().expect("a file of TOML")
+}
+
+/// The experiment files, without their extension.
+pub fn names() -> BTreeSet<String> {
+    let files = std::fs::read_dir(folder().join("experiments")).expect("the experiments");
+    let stem = |file: std::io::Result<std::fs::DirEntry>| {
+        let path = file.expect("a file").path();
+        path.file_stem().expect("a name").to_string_lossy().into_owned()
+    };
+    files.map(stem).collect()
+}
+
+fn experiment(name: &str) -> Experiment {
+    let path = folder().join("experiments").join(name).with_extension("toml");
+    Experiment::from_path(path).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+#[test]
+fn every_file_reads_and_reads_back() {
+    assert!(names().len() >= 16);
+    for name in names() {
+        let experiment = experiment(&name);
+        assert_eq!(Experiment::from_toml(&experiment.to_toml()).as_ref(), Ok(&experiment));
+        assert_eq!(Experiment::from_json(&experiment.to_json()).as_ref(), Ok(&experiment));
+        assert_eq!(experiment.check(), Ok(()), "{name}");
+    }
+}
+
+#[test]
+fn every_model_is_a_single_process() {
+    for name in names() {
+        for entry in experiment(&name).models {
+            assert_eq!(entry.model.topology().processes, 1, "{name}");
+        }
+    }
+}
+
+/// What the published figures do not say of a server: its shape, and what was seen beside.
+const NO_FIGURES: [&str; 4] = ["workers", "threads", "in_flight_together", "server_time_ms"];
+
+/// Compares an experiment's published figures with one run of a reference file: its rows of a
+/// single process, in order, each figure under the key that it has there.
+fn check_figures(name: &str, file: &str, run: usize) {
+    let experiment = experiment(name);
+    let published = reference(file);
+    let run = &published["run"][run];
+    let rows: Vec<_> = run["rows"].as_array().expect("rows").iter().collect();
+    let single: Vec<_> = rows.iter().filter(|row| row["workers"].as_integer() == Some(0)).collect();
+    assert_eq!(experiment.models.len(), single.len(), "{name}");
+    for (entry, row) in experiment.models.iter().zip(single) {
+        let row = row.as_table().expect("a row");
+        let topology = entry.model.topology();
+        assert_eq!(row["threads"].as_integer(), Some(topology.threads.into()), "{name}");
+        let figures: Vec<_> =
+            row.keys().filter(|key| !NO_FIGURES.contains(&key.as_str())).collect();
+        assert_eq!(entry.published.len(), figures.len(), "{name}");
+        for key in figures {
+            assert_eq!(figure(entry, key), number(&row[key]), "{name}: {key}");
+        }
+    }
+}
+
+fn figure(entry: &Entry, key: &str) -> f64 {
+    let found = entry.published.iter().find(|(name, _)| name == key);
+    found.unwrap_or_else(|| panic!("no published {key}")).1
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_float().or(value.as_integer().map(|n| n as f64)).expect("a number")
+}
+
+#[test]
+fn the_figures_of_puma_on_rails_are_the_published_ones() {
+    for (name, run) in [
+        ("puma-rails-2026-io-24", 0),
+        ("puma-rails-2026-cpu-24", 1),
+        ("puma-rails-2026-io-120", 2),
+        ("puma-rails-2026-io-development", 3),
+    ] {
+        check_figures(name, "puma-rails-2026", run);
+        let published = reference("puma-rails-2026");
+        let run = &published["run"][run];
+        let load = experiment(name).load;
+        let requests = run["requests"].as_integer().map(|n| Until::Requests(n as u64));
+        assert_eq!(load.until(), requests, "{name}");
+        assert_eq!(load.users().map(i64::from), run["concurrency"].as_integer(), "{name}");
+    }
+    let impossible = experiment("impossible");
+    let published = reference("puma-rails-2026");
+    let claimed = &published["impossible"];
+    assert_eq!(figure(&impossible.models[0], "reported_rps"), number(&claimed["reported_rps"]));
+    let topology = impossible.models[0].model.topology();
+    assert_eq!(claimed["threads"].as_integer(), Some(topology.threads.into()));
+}
+
+#[test]
+fn the_figures_of_locust_are_the_published_ones() {
+    check_figures("puma-locust-2026-io", "puma-locust-2026", 0);
+    check_figures("puma-locust-2026-cpu", "puma-locust-2026", 1);
+    let published = reference("puma-locust-2026");
+    for name in ["puma-locust-2026-io", "puma-locust-2026-cpu"] {
+        let load = experiment(name).load;
+        let Pattern::Closed { users, spawn_rate, .. } = load.pattern else {
+            panic!("{name}: a closed loop")
+        };
+        assert_eq!(published["load"]["users"].as_integer(), Some(users.into()));
+        assert_eq!(spawn_rate, Some(number(&published["load"]["spawn_rate_per_s"])));
+    }
+}
+
+#[test]
+fn the_figures_of_siege_are_the_published_ones_in_milliseconds() {
+    // The key here, the key there, and what it is multiplied by.
+    let keys = [
+        ("requests", "transactions", 1.0),
+        ("ok", "transactions", 1.0),
+        ("failed", "failed", 1.0),
+        ("availability_pct", "availability_pct", 1.0),
+        ("throughput_rps", "rate_tps", 1.0),
+        ("concurrency", "concurrency", 1.0),
+        ("avg_ms", "response_time_s", 1000.0),
+        ("max_ms", "longest_s", 1000.0),
+        ("min_ms", "shortest_s", 1000.0),
+    ];
+    let published = reference("siege-2013");
+    for (n, (name, figures)) in
+        [("siege-2013", 7), ("siege-2013-failing", 4)].into_iter().enumerate()
+    {
+        let experiment = experiment(name);
+        // The third row is of four workers.
+        for (entry, row) in experiment.models.iter().zip(0..) {
+            let row = &published["run"][n]["rows"][row];
+            let server = row["server"].as_str().expect("a server");
+            assert!(server.starts_with(entry.model.key()), "{server}");
+            assert_eq!(entry.published.len(), figures, "{name}");
+            for (key, value) in &entry.published {
+                let (_, there, scale) =
+                    keys.iter().find(|(here, ..)| here == key).expect("a known figure");
+                assert_eq!(*value, (number(&row[*there]) * scale).round_to(2), "{name}: {key}");
+            }
+        }
+        assert_eq!(experiment.models.len(), 2, "{name}");
+        assert_eq!(experiment.load.users(), Some(5));
+    }
+}
+
+trait RoundTo {
+    fn round_to(self, decimals: i32) -> Self;
+}
+
+impl RoundTo for f64 {
+    fn round_to(self, decimals: i32) -> Self {
+        let scale = 10_f64.powi(decimals);
+        (self * scale).round() / scale
+    }
+}
+
+#[test]
+fn no_published_figure_but_the_impossible_one_is_above_its_ceiling() {
+    for name in names() {
+        let experiment = experiment(&name);
+        for entry in &experiment.models {
+            let topology = entry.model.topology();
+            let demand = experiment.workload.programs()[0].demand();
+            let published = entry.published.iter().filter(|(key, _)| key.ends_with("_rps"));
+            for (key, rps) in published {
+                let slots = topology.slots.expect("a published server has slots") as f64;
+                let bound = slots / demand.service.as_secs_f64();
+                let locked = f64::from(topology.processes) / demand.locked.as_secs_f64();
+                let possible = *rps <= bound.min(locked) * 1.01;
+                assert_eq!(possible, name != "impossible", "{name}: {key}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_a_file_is_named_for_is_in_it() {
+    let shape = |name: &str| {
+        let experiment = experiment(name);
+        let slots = experiment.models[0].model.topology().slots;
+        (experiment.load.users().map(u64::from), slots, experiment.load.until())
+    };
+    assert_eq!(shape("load-limited"), (Some(24), Some(48), Some(Until::Requests(480))));
+    assert_eq!(shape("short-sample"), (Some(12), Some(12), Some(Until::Requests(24))));
+    let overloaded = experiment("overloaded-open-loop");
+    let Pattern::Open { rate, arrivals, .. } = overloaded.load.pattern else {
+        panic!("an open load")
+    };
+    let served = 3.0 / overloaded.workload.programs()[0].demand().service.as_secs_f64();
+    assert!(arrivals == Arrivals::Poisson && rate > served);
+    let mixed = experiment("mixed");
+    let users: Vec<_> = mixed.workload.endpoints.iter().map(|e| (&*e.name, e.users)).collect();
+    assert_eq!(users, [("io", Some(10)), ("cpu", Some(1))]);
+}

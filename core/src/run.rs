@@ -4,7 +4,7 @@
 //! for the command, the bindings and embedders.
 
 use crate::error::{Error, Mistake};
-use crate::experiment::Experiment;
+use crate::experiment::{Entry, Experiment};
 use crate::load::Load;
 use crate::measure::Shape;
 use crate::model::{Serving, Topology};
@@ -61,6 +61,18 @@ impl Experiment {
         self.run_observed(engine, &mut |_| {})
     }
 
+    /// Checks that the engine can run this experiment, as [`Experiment::run`] does first.
+    ///
+    /// # Errors
+    /// Mistakes in an experiment that was built rather than read, or a model that the engine
+    /// cannot run.
+    pub fn check_for(&self, engine: Engine) -> Result<(), Error> {
+        self.check()?;
+        match engine {
+            Engine::Real => single_process(&self.models),
+        }
+    }
+
     /// Runs as [`Experiment::run`]; `observe` hears about ten times a second how far it is.
     ///
     /// # Errors
@@ -70,12 +82,9 @@ impl Experiment {
         engine: Engine,
         observe: &mut dyn FnMut(&Progress<'_>),
     ) -> Result<Report, Error> {
-        self.check()?;
+        self.check_for(engine)?;
         let topologies: Vec<Topology> =
             self.models.iter().map(|entry| entry.model.topology()).collect();
-        match engine {
-            Engine::Real => single_process(&topologies)?,
-        }
         let machine = Machine::here();
         let runs = topologies.len() as f64 * f64::from(self.repeat);
         let mut rows = Vec::with_capacity(topologies.len());
@@ -110,20 +119,20 @@ impl Experiment {
 }
 
 /// Refuses what needs worker processes: this engine's server is the process it runs in.
-fn single_process(topologies: &[Topology]) -> Result<(), Error> {
-    let mistakes: Vec<Mistake> = topologies
-        .iter()
-        .enumerate()
-        .filter_map(|(n, topology)| {
-            let most = match topology.serving {
-                Serving::Pool { .. } => 0,
-                Serving::EventLoop { .. } => 1,
-            };
+fn single_process(models: &[Entry]) -> Result<(), Error> {
+    let mut mistakes = Vec::new();
+    for (n, entry) in models.iter().enumerate() {
+        let topology = entry.model.topology();
+        let most = match topology.serving {
+            Serving::Pool { .. } => 0,
+            Serving::EventLoop { .. } => 1,
+        };
+        if topology.workers > most {
+            let field = format!("model[{n}].{}.workers", entry.model.key());
             let expected = format!("{most}, since the real engine runs a single process");
-            let field = format!("model[{n}].workers");
-            (topology.workers > most).then(|| Mistake::new(field, topology.workers, expected))
-        })
-        .collect();
+            mistakes.push(Mistake::new(field, topology.workers, expected));
+        }
+    }
     if mistakes.is_empty() { Ok(()) } else { Err(Error::of_mistakes(mistakes)) }
 }
 

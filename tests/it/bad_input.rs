@@ -362,7 +362,6 @@ fn what_the_engine_cannot_run_is_bad_input_too() {
 }
 
 #[test]
-#[ignore = "bug in core: what an engine cannot run is found only when its turn comes"]
 fn what_the_engine_cannot_run_is_found_before_anything_runs() {
     let folder = Folder::with("good.toml", SHORT);
     folder.write("x.toml", Parts { model: "puma = { workers = 2 }", ..SOUND }.toml());

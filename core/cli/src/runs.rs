@@ -1,4 +1,4 @@
-//! Runs experiments one after the other: all are read before the first runs.
+//! Runs experiments one after the other: all are read and checked before the first runs.
 
 use crate::args::Options;
 use crate::output::{self, Status};
@@ -24,8 +24,9 @@ fn all(read: Vec<(String, Result<Experiment, Error>)>, options: &Options) -> Sta
     let mut experiments = Vec::new();
     let mut status = Status::Fine;
     for (source, read) in read {
-        match read {
-            Ok(experiment) => experiments.push((source, told(experiment, options))),
+        let fit = |e: &Experiment| e.check_for(options.engine());
+        match read.map(|e| told(e, options)).and_then(|e| fit(&e).map(|()| e)) {
+            Ok(experiment) => experiments.push((source, experiment)),
             Err(error) => status = output::explain(&source, &error),
         }
     }

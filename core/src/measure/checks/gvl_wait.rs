@@ -20,7 +20,7 @@ const REMEDY: &str = "serve the locked work from other processes (more workers, 
                       move it into code that releases the GVL";
 
 pub(super) fn check(facts: &Facts) -> Option<Warning> {
-    if !facts.shape.exclusive {
+    if !facts.shape.exclusive || facts.ok() == 0 {
         return None;
     }
     let endpoints = &facts.recording.endpoints;

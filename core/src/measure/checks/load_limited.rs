@@ -5,7 +5,7 @@ use crate::measure::{CeilingKind, Facts, figure};
 
 pub(super) fn check(facts: &Facts) -> Option<Warning> {
     let (users, slots) = (facts.shape.users?, facts.shape.slots?);
-    if users >= slots {
+    if users >= slots || facts.ok() == 0 {
         return None;
     }
     let ceiling = facts.ceilings.iter().find(|ceiling| ceiling.kind == CeilingKind::LoadLimited);

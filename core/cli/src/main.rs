@@ -12,9 +12,19 @@ mod runs;
 use args::{Args, Command};
 use clap::Parser;
 use std::process::ExitCode;
+use tracing_subscriber::EnvFilter;
+
+/// Where `GVL_LAB_LOG` asks for it (such as `gvl_lab=trace`), tells what the library does on
+/// standard error.
+fn trace() {
+    if let Ok(filter) = EnvFilter::try_from_env("GVL_LAB_LOG") {
+        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    }
+}
 
 fn main() -> ExitCode {
     let args = Args::parse();
+    trace();
     match args.command {
         Command::Run { files, options } => runs::files(&files, &options),
         Command::Compare { options } => runs::builtin(compare::EXPERIMENTS, &options),

@@ -107,7 +107,7 @@ fn behind(
         Some(holder) if locked(holder) > 0.0 => {
             let time = Duration::from_secs_f64(locked(holder));
             let gives_way = match quantum {
-                Some(quantum) if time > quantum => " and gives way only after a quantum",
+                Some(quantum) if time > quantum => " and gives way after a quantum at the earliest",
                 _ => "",
             };
             let time = figure::ms(time);
@@ -143,9 +143,9 @@ mod tests {
             check(&mixed(100, 100)).unwrap().text,
             "io waits for the GVL 2.00 times a request, 200 ms in the mean (65 % of its latency), one \
              wait 100 ms at p99 and 100 ms at most (cruby-3.3, quantum 100 ms): it stands behind \
-             cpu, which holds the lock 400 ms a request and gives way only after a quantum; serve \
-             the locked work from other processes (more workers, fewer threads), or move it into \
-             code that releases the GVL"
+             cpu, which holds the lock 400 ms a request and gives way after a quantum at the \
+             earliest; serve the locked work from other processes (more workers, fewer threads), or \
+             move it into code that releases the GVL"
         );
     }
 

@@ -11,6 +11,7 @@ mod runs;
 
 use args::{Args, Command};
 use clap::Parser;
+use std::io::IsTerminal;
 use std::process::ExitCode;
 use tracing_subscriber::EnvFilter;
 
@@ -18,7 +19,11 @@ use tracing_subscriber::EnvFilter;
 /// standard error.
 fn trace() {
     if let Ok(filter) = EnvFilter::try_from_env("GVL_LAB_LOG") {
-        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+        tracing_subscriber::fmt()
+            .with_env_filter(filter)
+            .with_writer(std::io::stderr)
+            .with_ansi(std::io::stderr().is_terminal())
+            .init();
     }
 }
 

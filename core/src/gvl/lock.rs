@@ -63,6 +63,9 @@ pub struct Member {
     seat: Arc<Seat>,
     id: ThreadId,
     inside: Cell<bool>,
+    /// What the lock's word is after this thread freed it, if nobody came since: taking and
+    /// freeing try it first, and need not read the word, which would wait for the last write.
+    left: Cell<u64>,
     on_this_thread: PhantomData<*const ()>,
 }
 
@@ -166,6 +169,7 @@ impl Lock {
             seat,
             id,
             inside: Cell::new(false),
+            left: Cell::new(u64::from(id.0) << OWNER),
             on_this_thread: PhantomData,
         };
         member.tell(EventKind::Started, shared.now(), 0);
@@ -259,8 +263,9 @@ impl Member {
     pub(crate) fn enter(&self) -> Nanos {
         assert!(!self.inside.replace(true), "the thread holds its lock already");
         let shared = self.shared();
-        let asked = self.time_asked();
-        if shared.exclusive && !shared.try_take(self.id) {
+        let observed = self.is_observed();
+        let asked = if shared.accounting || observed { self.ask(observed) } else { 0 };
+        if shared.exclusive && !shared.try_take(self.id, &self.left) {
             return self.enter_late(asked);
         }
         // The lock was free: holding begins when it was asked for, without a look at the clock.
@@ -268,7 +273,7 @@ impl Member {
             self.seat.account.enter(Phase::Holding, asked);
             self.seat.account.count_acquisition(false);
         }
-        if self.is_observed() {
+        if observed {
             self.tell(EventKind::Resumed, asked, 0);
         }
         asked
@@ -289,7 +294,7 @@ impl Member {
     pub(crate) fn exit(&self, how: Leave) -> Nanos {
         assert!(self.inside.replace(false), "the thread does not hold its lock");
         let now = self.mark(Phase::Blocked, EventKind::Suspended, 0);
-        if self.shared().exclusive && !self.shared().try_leave(self.id) {
+        if self.shared().exclusive && !self.shared().try_leave(self.id, &self.left) {
             self.wait_for_turn(|state, id, now| state.sched.leave(id, how, now));
         }
         now
@@ -384,13 +389,9 @@ impl Member {
         now
     }
 
-    /// Reads the clock where anyone wants to know when the lock was asked for.
+    /// Notes when the lock was asked for.
     #[inline]
-    fn time_asked(&self) -> Nanos {
-        let observed = self.is_observed();
-        if !self.shared().accounting && !observed {
-            return 0;
-        }
+    fn ask(&self, observed: bool) -> Nanos {
         let now = self.shared().now();
         if observed {
             self.tell(EventKind::Ready, now, 0);
@@ -483,36 +484,53 @@ impl Shared {
 
     /// Takes the lock if it is free and nobody waits.
     #[inline]
-    fn try_take(&self, id: ThreadId) -> bool {
+    fn try_take(&self, id: ThreadId, left: &Cell<u64>) -> bool {
+        let guess = left.get();
+        // ORDERING: Acquire; pairs with Release in `try_leave` and in `close`: the new holder sees
+        // what the last one wrote. Failure goes a slower way.
+        self.word
+            .compare_exchange(guess, guess | HELD, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
+            || self.try_take_from(id, left)
+    }
+
+    /// As `try_take`, where another thread may have had the lock.
+    #[cold]
+    fn try_take_from(&self, id: ThreadId, left: &Cell<u64>) -> bool {
         let word = self.word.load(Ordering::Relaxed);
         if word & (HELD | SLOW) != 0 {
             return false;
         }
         let me = u64::from(id.0);
         let switched = if word >> OWNER == me { word & SWITCHED } else { SWITCHED };
-        // ORDERING: Acquire; pairs with Release in `try_leave` and in `close`: the new holder sees
-        // what the last one wrote. Failure goes the slow way, through the mutex.
-        self.word
-            .compare_exchange(
-                word,
-                (me << OWNER) | HELD | switched,
-                Ordering::Acquire,
-                Ordering::Relaxed,
-            )
-            .is_ok()
+        let free = (me << OWNER) | switched;
+        left.set(free);
+        // ORDERING: as in `try_take`. Failure goes through the mutex.
+        self.word.compare_exchange(word, free | HELD, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
     /// Frees the lock if nobody waits.
     #[inline]
-    fn try_leave(&self, id: ThreadId) -> bool {
+    fn try_leave(&self, id: ThreadId, left: &Cell<u64>) -> bool {
+        let guess = left.get();
+        // ORDERING: Release; pairs with Acquire in `try_take`. Failure goes a slower way.
+        self.word
+            .compare_exchange(guess | HELD, guess, Ordering::Release, Ordering::Relaxed)
+            .is_ok()
+            || self.try_leave_to(id, left)
+    }
+
+    /// As `try_leave`, where the lock was got through the scheduler.
+    #[cold]
+    fn try_leave_to(&self, id: ThreadId, left: &Cell<u64>) -> bool {
         let word = self.word.load(Ordering::Relaxed);
-        debug_assert!(word & SLOW != 0 || word >> OWNER == u64::from(id.0));
-        // ORDERING: Release; pairs with Acquire in `try_take`. Failure goes the slow way.
-        word & SLOW == 0
-            && self
-                .word
-                .compare_exchange(word, word & !HELD, Ordering::Release, Ordering::Relaxed)
-                .is_ok()
+        if word & SLOW != 0 {
+            return false;
+        }
+        debug_assert_eq!(word >> OWNER, u64::from(id.0));
+        left.set(word & !HELD);
+        // ORDERING: as in `try_leave`. Failure goes through the mutex.
+        self.word.compare_exchange(word, word & !HELD, Ordering::Release, Ordering::Relaxed).is_ok()
     }
 
     /// Locks the state and makes every other transition come here, too: sets `SLOW`, and tells the

@@ -1,27 +1,28 @@
 //! The only reader of time. `gvl`, `executor`, `load` and `real` ask here.
 //!
-//! Times are nanoseconds since the process's epoch (its first reading), so that they compare and
-//! subtract across threads; a virtual clock counts from nought in the same unit.
+//! Times are nanoseconds of the system's monotonic clock, so that they compare and subtract across
+//! threads; a virtual clock counts from nought in the same unit.
 
 use rustix::time::{ClockId, clock_gettime};
-use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// A point in time: nanoseconds since an epoch that one clock fixes.
+/// A point in time: nanoseconds since a moment that one clock fixes.
 pub type Nanos = u64;
-
-static EPOCH: OnceLock<Instant> = OnceLock::new();
 
 /// The monotonic time now.
 #[inline]
 pub fn now() -> Nanos {
-    // 584 years fit in 64 bits of nanoseconds.
-    EPOCH.get_or_init(Instant::now).elapsed().as_nanos() as Nanos
+    // Plain numbers are a quarter cheaper than an `Instant` and its difference. 584 years fit.
+    let time = clock_gettime(ClockId::Monotonic);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// The instant that `at` stands for, to wait until it.
+/// The instant that `at` stands for, to wait until it; now, where it has passed.
 pub fn instant(at: Nanos) -> Instant {
-    *EPOCH.get_or_init(Instant::now) + Duration::from_nanos(at)
+    let ahead = Duration::from_nanos(at.saturating_sub(now()));
+    let here = Instant::now();
+    // A time that no instant can stand for is as good as a year away.
+    here.checked_add(ahead).unwrap_or_else(|| here + Duration::from_secs(365 * 24 * 3600))
 }
 
 /// A duration as nanoseconds, the longest where it does not fit.

@@ -28,7 +28,7 @@ impl EndpointRecording {
     pub(crate) fn asking(mut self, service: u64, cpu: u64, locked: u64) -> Self {
         let ok = self.ok() as u32;
         let [service, cpu, locked] = [service, cpu, locked].map(|n| ms(n) * ok);
-        self.demand = Demand { service, cpu, locked };
+        self.demand = Demand { service, cpu, locked, ..Demand::default() };
         self
     }
 

@@ -35,6 +35,7 @@ fn every_request_of_a_closed_loop_is_served_once() {
         let demand = recording.endpoints[0].demand;
         assert_eq!(demand.service, 100 * us(320));
         assert_eq!((demand.cpu, demand.locked), (100 * us(100), 100 * us(70)));
+        assert_eq!(demand.held, 100 * us(20));
         // Nothing is faster than what it asked for.
         assert!(recording.endpoints[0].latency.min() >= Some(us(320)));
     }

@@ -56,7 +56,8 @@ pub(crate) fn shape(workers: u32, threads: u32) -> Shape {
 pub(crate) fn recording(elapsed_ms: u64, endpoints: Vec<EndpointRecording>) -> Recording {
     let ok = endpoints.iter().map(EndpointRecording::ok).sum();
     let processes = BTreeMap::from([(100, ok)]);
-    Recording { elapsed: ms(elapsed_ms), endpoints, processes, ..Default::default() }
+    let elapsed = ms(elapsed_ms);
+    Recording { elapsed, last_answer: elapsed, endpoints, processes, ..Default::default() }
 }
 
 pub(crate) fn facts(shape: Shape, elapsed_ms: u64, endpoints: Vec<EndpointRecording>) -> Facts {

@@ -46,6 +46,7 @@ fn a_run_for_a_time_lasts_that_long() {
     let length = ms(50);
     let recording = run(puma().threads(2), [io(ms(1))], closed(4).duration(length));
     assert_eq!(recording.elapsed, length);
+    assert!(recording.last_answer > Duration::ZERO && recording.last_answer <= length);
     // No more than slots / service time, and users keep both slots busy.
     assert!((1..=100).contains(&ok(&recording)), "{}", ok(&recording));
     assert!(recording.queue.depth_max >= 1);

@@ -46,6 +46,7 @@ pub(crate) fn shape(workers: u32, threads: u32) -> Shape {
         slots: Some(u64::from(workers.max(1) * threads)),
         processes: workers.max(1),
         users: None,
+        think: Duration::ZERO,
         cores: 4,
         gvl_name: "cruby-3.3".to_owned(),
         quantum: Some(ms(100)),

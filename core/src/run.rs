@@ -143,6 +143,7 @@ fn shape(topology: &Topology, load: &Load, cores: u32) -> Shape {
         slots: topology.slots,
         processes: topology.processes,
         users: load.users().map(u64::from),
+        think: load.think_mean(),
         cores,
         gvl_name: topology.gvl.name().to_owned(),
         quantum: topology.gvl.quantum(),

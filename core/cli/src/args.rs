@@ -4,9 +4,13 @@ use clap::{ArgGroup, Parser, Subcommand, ValueEnum};
 use gvl_lab::Engine;
 use std::path::PathBuf;
 
+const STATUS: &str = "\
+Exit status: 0; 1 when an experiment failed, had a row without a successful request or a figure that is
+impossible; 2 for bad input.";
+
 /// Finds out how many workers and threads a server needs, and what p99 it will have.
 #[derive(Debug, Parser)]
-#[command(name = "gvl-lab", version, about, arg_required_else_help = true)]
+#[command(name = "gvl-lab", version, arg_required_else_help = true, after_help = STATUS)]
 pub struct Args {
     #[command(subcommand)]
     pub command: Command,
@@ -37,14 +41,14 @@ pub struct Options {
     /// What runs the experiment.
     #[arg(long, value_enum, default_value_t = EngineName::Real)]
     pub engine: EngineName,
-    /// Draw from this seed instead of the file's.
+    /// Draw from this seed instead of the file's, 0 to 2^63 - 1.
     #[arg(
         long,
         allow_negative_numbers = true,
         value_parser = clap::value_parser!(u64).range(0..=i64::MAX as u64)
     )]
     pub seed: Option<u64>,
-    /// Run each row so many times instead of as often as the file says.
+    /// Run each row so many times, 1 to 1000, instead of as often as the file says.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeat: Option<u32>,
     /// Print JSON: one document, or a list of them where there are several experiments.

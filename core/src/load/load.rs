@@ -124,6 +124,14 @@ impl Load {
         }
     }
 
+    /// Gives the mean time that a user of a closed loop thinks; nought for an open stream.
+    pub fn think_mean(&self) -> Duration {
+        match &self.pattern {
+            Pattern::Closed { think, .. } => think.mean(),
+            Pattern::Open { .. } => Duration::ZERO,
+        }
+    }
+
     /// Checks a built load.
     ///
     /// # Errors

@@ -8,6 +8,10 @@
 //! service time` (the utilisation law: Denning and Buzen, "The Operational Analysis of Queueing
 //! Network Models", 1978). The mean is that of the requests' own demands, so no allowance for
 //! sampling is needed, whatever the distribution. The same holds of users, cores and the lock.
+//!
+//! Users that think are the exception: their bound (the interactive response time law of the same
+//! paper) is one in the mean of a long run, as the first requests come before any thought. It says
+//! what limits a run, and makes none impossible.
 
 use super::{EndpointRecording, Shape, figure};
 use serde::{Serialize, Serializer};
@@ -29,9 +33,9 @@ pub struct Ceiling {
 pub enum CeilingKind {
     /// Slots / service time.
     Slots,
-    /// Users / service time.
+    /// Users / (service + think time).
     Users,
-    /// Users / service time, where there are fewer users than slots.
+    /// The same, where that is below what the slots could serve.
     LoadLimited,
     /// Cores / CPU time.
     Cores,
@@ -66,8 +70,13 @@ impl Ceiling {
     pub fn all(shape: &Shape, overall: &EndpointRecording) -> Vec<Self> {
         let ok = overall.ok();
         let demand = overall.demand;
+        let cycle = demand.service.as_secs_f64() + shape.think.as_secs_f64() * ok as f64;
         let users = match (shape.users, shape.slots) {
-            (Some(users), Some(slots)) if users < slots => CeilingKind::LoadLimited,
+            (Some(users), Some(slots))
+                if (users as f64) * demand.service.as_secs_f64() < slots as f64 * cycle =>
+            {
+                CeilingKind::LoadLimited
+            }
             _ => CeilingKind::Users,
         };
         let processes = shape.exclusive.then_some(u64::from(shape.processes.max(1)));
@@ -78,11 +87,20 @@ impl Ceiling {
             (CeilingKind::Gvl, processes, demand.locked),
         ]
         .into_iter()
-        .filter_map(|(kind, servers, sum)| Self::of(kind, servers?, sum, ok))
+        .filter_map(|(kind, servers, sum)| {
+            let think = if kind == users { shape.think } else { Duration::ZERO };
+            Self::of(kind, servers?, sum, think, ok)
+        })
         .collect()
     }
 
-    fn of(kind: CeilingKind, servers: u64, sum: Duration, ok: u64) -> Option<Self> {
+    fn of(
+        kind: CeilingKind,
+        servers: u64,
+        sum: Duration,
+        think: Duration,
+        ok: u64,
+    ) -> Option<Self> {
         if ok == 0 || sum.is_zero() {
             return None;
         }
@@ -91,13 +109,17 @@ impl Ceiling {
         let formula = match kind {
             CeilingKind::Slots => format!("{} / {time}", figure::count(servers, "slot")),
             CeilingKind::Users | CeilingKind::LoadLimited => {
-                format!("{} / {time}", figure::count(servers, "user"))
+                let users = figure::count(servers, "user");
+                match think.is_zero() {
+                    true => format!("{users} / {time}"),
+                    false => format!("{users} / ({time} + {} think)", figure::ms(think)),
+                }
             }
             CeilingKind::Cores => format!("{} / {time} CPU", figure::count(servers, "core")),
             CeilingKind::Gvl if servers == 1 => format!("1 / {time} locked"),
             CeilingKind::Gvl => format!("1 / {time} locked x {servers} processes"),
         };
-        Some(Self { kind, rps: servers as f64 / mean, formula })
+        Some(Self { kind, rps: servers as f64 / (mean + think.as_secs_f64()), formula })
     }
 }
 
@@ -133,6 +155,16 @@ mod tests {
         let facts = facts(shape, 1000, vec![endpoint("io", 240, 100)]);
         let bound = facts.bound_by().unwrap();
         assert_eq!((bound.kind.name(), bound.rps), ("load limited", 240.0));
+    }
+
+    #[test]
+    fn users_that_think_are_the_bound_though_they_outnumber_the_slots() {
+        let mut shape = shape(0, 12);
+        (shape.users, shape.think) = (Some(24), Duration::from_millis(200));
+        let facts = facts(shape, 2000, vec![endpoint("io", 180, 50)]);
+        let bound = facts.bound_by().unwrap();
+        assert_eq!((bound.kind.name(), bound.rps), ("load limited", 96.0));
+        assert_eq!(bound.formula, "24 users / (50 ms + 200 ms think)");
     }
 
     #[test]

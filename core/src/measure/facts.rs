@@ -19,6 +19,8 @@ pub struct Shape {
     pub processes: u32,
     /// Users of a closed loop; `None` for an open one.
     pub users: Option<u64>,
+    /// How long a user thinks between an answer and its next request, in the mean.
+    pub think: Duration,
     /// Processors the server may use.
     pub cores: u32,
     /// The lock's name, such as `cruby-3.3` or `none`.

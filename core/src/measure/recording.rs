@@ -11,8 +11,11 @@ use std::time::Duration;
 /// What one replication of one model left behind.
 #[derive(Debug, Clone, Default)]
 pub struct Recording {
-    /// Time from the first request sent to the last answer.
+    /// What figures are divided by: the run's time as its load has it, or, where the load is a
+    /// number of requests, that from the start to the last answer.
     pub elapsed: Duration,
+    /// Time from the start to the last answer, as Locust counts it; at most `elapsed`.
+    pub last_answer: Duration,
     /// What each endpoint answered, in the order of the workload.
     pub endpoints: Vec<EndpointRecording>,
     /// Requests that had started and not ended when the time was over; they count nowhere else.
@@ -62,6 +65,7 @@ impl Recording {
     pub fn merge(&mut self, other: &Self) {
         self.queue = self.queue.followed_by(self.elapsed, other.queue, other.elapsed);
         self.elapsed += other.elapsed;
+        self.last_answer += other.last_answer;
         self.unfinished += other.unfinished;
         for theirs in &other.endpoints {
             match self.endpoints.iter_mut().find(|mine| mine.name == theirs.name) {
@@ -142,6 +146,7 @@ mod tests {
     fn two_replications_merge_into_one_long_run() {
         let one = Recording {
             elapsed: ms(1000),
+            last_answer: ms(900),
             endpoints: vec![endpoint("io", 3, 100).failing("status 500", 1)],
             processes: BTreeMap::from([(7, 3)]),
             queue: QueueUse { depth_mean: 2.0, depth_max: 3 },
@@ -149,6 +154,7 @@ mod tests {
         };
         let two = Recording {
             elapsed: ms(3000),
+            last_answer: ms(2950),
             endpoints: vec![endpoint("io", 2, 100), endpoint("cpu", 1, 50)],
             processes: BTreeMap::from([(7, 1), (8, 2)]),
             queue: QueueUse { depth_mean: 6.0, depth_max: 9 },
@@ -157,7 +163,7 @@ mod tests {
         let mut merged = Recording::default();
         merged.merge(&one);
         merged.merge(&two);
-        assert_eq!(merged.elapsed, ms(4000));
+        assert_eq!((merged.elapsed, merged.last_answer), (ms(4000), ms(3850)));
         assert_eq!(merged.queue, QueueUse { depth_mean: 5.0, depth_max: 9 });
         assert_eq!(merged.processes, BTreeMap::from([(7, 4), (8, 2)]));
         let names: Vec<_> = merged.endpoints.iter().map(|e| (e.name.as_str(), e.ok())).collect();

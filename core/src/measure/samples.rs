@@ -28,7 +28,7 @@ impl EndpointRecording {
     pub(crate) fn asking(mut self, service: u64, cpu: u64, locked: u64) -> Self {
         let ok = self.ok() as u32;
         let [service, cpu, locked] = [service, cpu, locked].map(|n| ms(n) * ok);
-        self.demand = Demand { service, cpu, locked };
+        self.demand = Demand { service, cpu, locked, ..Demand::default() };
         self
     }
 
@@ -46,6 +46,7 @@ pub(crate) fn shape(workers: u32, threads: u32) -> Shape {
         slots: Some(u64::from(workers.max(1) * threads)),
         processes: workers.max(1),
         users: None,
+        think: Duration::ZERO,
         cores: 4,
         gvl_name: "cruby-3.3".to_owned(),
         quantum: Some(ms(100)),
@@ -56,7 +57,8 @@ pub(crate) fn shape(workers: u32, threads: u32) -> Shape {
 pub(crate) fn recording(elapsed_ms: u64, endpoints: Vec<EndpointRecording>) -> Recording {
     let ok = endpoints.iter().map(EndpointRecording::ok).sum();
     let processes = BTreeMap::from([(100, ok)]);
-    Recording { elapsed: ms(elapsed_ms), endpoints, processes, ..Default::default() }
+    let elapsed = ms(elapsed_ms);
+    Recording { elapsed, last_answer: elapsed, endpoints, processes, ..Default::default() }
 }
 
 pub(crate) fn facts(shape: Shape, elapsed_ms: u64, endpoints: Vec<EndpointRecording>) -> Facts {

@@ -31,14 +31,14 @@ impl Served {
     /// Notes what an action asks for.
     fn charge(&mut self, action: &Action) {
         let zero = Duration::ZERO;
-        let (service, cpu, locked) = match *action {
-            Action::Cpu(d) => (d, d, d),
-            Action::Io(d) => (d, zero, zero),
-            Action::Native(d) => (d, d, zero),
-            Action::Hold(d) => (d, zero, d),
-            Action::Checkout(_) | Action::Checkin(_) | Action::Fail(_) => (zero, zero, zero),
+        let (service, cpu, locked, held) = match *action {
+            Action::Cpu(d) => (d, d, d, zero),
+            Action::Io(d) => (d, zero, zero, zero),
+            Action::Native(d) => (d, d, zero, zero),
+            Action::Hold(d) => (d, zero, d, d),
+            Action::Checkout(_) | Action::Checkin(_) | Action::Fail(_) => (zero, zero, zero, zero),
         };
-        self.demand.add(Demand { service, cpu, locked });
+        self.demand.add(Demand { service, cpu, locked, held });
     }
 
     fn fail(&mut self, kind: impl Into<String>) {

@@ -108,6 +108,7 @@ pub fn run(
     };
     Ok(Recording {
         elapsed,
+        last_answer: Duration::from_nanos(tally.last_finish - start),
         unfinished,
         processes: [(std::process::id(), tally.ok)].into(),
         queue: tally.queue_use(start, start + nanos(elapsed)),

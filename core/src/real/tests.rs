@@ -35,6 +35,7 @@ fn every_request_of_a_closed_loop_is_served_once() {
         let demand = recording.endpoints[0].demand;
         assert_eq!(demand.service, 100 * us(320));
         assert_eq!((demand.cpu, demand.locked), (100 * us(100), 100 * us(70)));
+        assert_eq!(demand.held, 100 * us(20));
         // Nothing is faster than what it asked for.
         assert!(recording.endpoints[0].latency.min() >= Some(us(320)));
     }
@@ -45,6 +46,7 @@ fn a_run_for_a_time_lasts_that_long() {
     let length = ms(50);
     let recording = run(puma().threads(2), [io(ms(1))], closed(4).duration(length));
     assert_eq!(recording.elapsed, length);
+    assert!(recording.last_answer > Duration::ZERO && recording.last_answer <= length);
     // No more than slots / service time, and users keep both slots busy.
     assert!((1..=100).contains(&ok(&recording)), "{}", ok(&recording));
     assert!(recording.queue.depth_max >= 1);

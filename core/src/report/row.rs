@@ -68,6 +68,9 @@ pub struct Row {
     /// The time of all replications.
     #[serde(skip)]
     pub(super) elapsed: Duration,
+    /// The same to the last answer of each.
+    #[serde(skip)]
+    pub(super) last_answer: Duration,
 }
 
 /// Tells how deep the queue in front of the threads was.
@@ -117,6 +120,7 @@ impl Row {
             recorded: facts.recording.endpoints,
             overall: facts.overall,
             elapsed: facts.recording.elapsed,
+            last_answer: facts.recording.last_answer,
         }
     }
 

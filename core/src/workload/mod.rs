@@ -23,4 +23,5 @@ pub use endpoint::Endpoint;
 pub use ops::{Action, Cursor, Demand, Op, PoolIndex, Program};
 pub use pool::Pool;
 pub use step::{Step, Steps, checkout, choose, cpu, fail, hold, io, native, repeat};
+pub(crate) use workload::ONLY;
 pub use workload::Workload;

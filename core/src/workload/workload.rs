@@ -12,7 +12,7 @@ use crate::value::{Node, Value};
 use std::collections::HashSet;
 
 /// The name of the only endpoint where steps are given without one.
-const ONLY: &str = "all";
+pub(crate) const ONLY: &str = "all";
 
 const ENDPOINTS_MAX: usize = 1000;
 

@@ -1,20 +1,33 @@
 //! `blocked loop`: a task kept the event loop, and nothing else ran meanwhile.
 
-use super::Warning;
-use crate::measure::{Facts, figure};
+use super::{Warning, is_unnamed};
+use crate::executor::LongPoll;
+use crate::measure::{EndpointRecording, Facts, figure};
+
+const OFFLOAD: &str = "offload it to a thread (a `def` handler) or make its waiting async";
+const ELSEWHERE: &str = "a thread (a `def` handler) would not help, since it keeps the GVL as well; \
+                         serve it from another process, or make it release the GVL";
 
 pub(super) fn check(facts: &Facts) -> Option<Warning> {
     let event_loop = facts.recording.event_loop.as_ref()?;
     let polls = event_loop.long_polls.iter().filter(|poll| poll.count > 0);
     let worst = polls.max_by_key(|poll| poll.total)?;
     let max = figure::ms(worst.max);
+    let endpoint = facts.recording.endpoints.iter().find(|endpoint| endpoint.name == worst.task);
+    let name = match endpoint {
+        Some(endpoint) if is_unnamed(endpoint, facts) => "the handler",
+        _ => worst.task.as_str(),
+    };
+    let remedy = match endpoint {
+        Some(endpoint) if facts.shape.exclusive && keeps_lock(endpoint, worst) => ELSEWHERE,
+        _ => OFFLOAD,
+    };
     let times = figure::count(worst.count, "time");
     Some(Warning {
         kind: "blocked loop",
         text: format!(
-            "{} kept the event loop {times} for {} or longer, {max} at most: nothing else ran \
-             meanwhile; offload it to a thread (a `def` handler) or make its waiting async",
-            worst.task,
+            "{name} kept the event loop {times} for {} or longer, {max} at most: nothing else ran \
+             meanwhile; {remedy}",
             figure::ms(event_loop.threshold),
         ),
         figures: vec![
@@ -24,12 +37,16 @@ pub(super) fn check(facts: &Facts) -> Option<Warning> {
     })
 }
 
+/// Whether most of the long polls was keeping the GVL without a safepoint.
+fn keeps_lock(endpoint: &EndpointRecording, polls: &LongPoll) -> bool {
+    endpoint.demand.held * 2 >= polls.total
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::executor::LongPoll;
     use crate::measure::LoopUse;
-    use crate::measure::samples::{facts, ms, shape};
+    use crate::measure::samples::{endpoint, facts, ms, shape};
 
     fn with_polls(long_polls: Vec<LongPoll>) -> Option<Warning> {
         let mut facts = facts(shape(1, 1), 1000, Vec::new());
@@ -52,6 +69,22 @@ mod tests {
             "cpu kept the event loop 4 times for 20 ms or longer, 410 ms at most: nothing else ran \
              meanwhile; offload it to a thread (a `def` handler) or make its waiting async"
         );
+    }
+
+    #[test]
+    fn a_thread_is_no_remedy_for_what_keeps_the_lock() {
+        let mut report = endpoint("report", 10, 300).asking(300, 0, 200);
+        report.demand.held = ms(200) * 10;
+        let mut facts = facts(shape(1, 1), 3000, vec![report, endpoint("ping", 90, 5)]);
+        let long_polls =
+            vec![LongPoll { task: "report".into(), count: 10, total: ms(2010), max: ms(204) }];
+        facts.recording.event_loop =
+            Some(LoopUse { threshold: ms(20), long_polls, ..Default::default() });
+        let text = check(&facts).unwrap().text;
+        assert!(text.ends_with(ELSEWHERE), "{text}");
+        facts.recording.endpoints[0].demand.held = ms(10);
+        let text = check(&facts).unwrap().text;
+        assert!(text.ends_with(OFFLOAD), "{text}");
     }
 
     #[test]

@@ -11,11 +11,11 @@ const TOLERANCE: f64 = 0.01;
 
 pub(super) fn check(facts: &Facts) -> Option<Warning> {
     let measured = facts.throughput_rps().map(|rps| ("measured".to_owned(), rps));
-    // A published figure is of another machine, whose cores are not known here.
-    let elsewhere = |ceiling: &&Ceiling| ceiling.kind != CeilingKind::Cores;
     let published = facts.published.iter().filter(|(key, _)| key.ends_with("_rps"));
-    let doubted = doubt(measured, facts.bound_by()).or_else(|| {
-        let lowest = facts.ceilings.iter().filter(elsewhere).min_by(|a, b| a.rps.total_cmp(&b.rps));
+    let doubted = doubt(measured, lowest(facts, |kind| bounds(facts, kind))).or_else(|| {
+        // A published figure is of another machine, whose cores are not known here.
+        let elsewhere = |kind| kind != CeilingKind::Cores && bounds(facts, kind);
+        let lowest = lowest(facts, elsewhere);
         published
             .map(|(key, rps)| (format!("published {key}"), *rps))
             .find_map(|figure| doubt(Some(figure), lowest))
@@ -32,6 +32,15 @@ pub(super) fn check(facts: &Facts) -> Option<Warning> {
         ),
         figures: vec![("throughput_rps", rps), ("ceiling_rps", ceiling.rps)],
     })
+}
+
+/// Whether a ceiling holds for every run: the first requests of users come before any thought.
+fn bounds(facts: &Facts, kind: CeilingKind) -> bool {
+    facts.shape.think.is_zero() || !matches!(kind, CeilingKind::Users | CeilingKind::LoadLimited)
+}
+
+fn lowest(facts: &Facts, of: impl Fn(CeilingKind) -> bool) -> Option<&Ceiling> {
+    facts.ceilings.iter().filter(|c| of(c.kind)).min_by(|a, b| a.rps.total_cmp(&b.rps))
 }
 
 fn doubt(
@@ -64,6 +73,13 @@ mod tests {
     #[test]
     fn one_percent_above_is_the_clock() {
         assert_eq!(check(&facts(shape(0, 1), 9_910, vec![endpoint("io", 100, 100)])), None);
+    }
+
+    #[test]
+    fn first_requests_come_before_any_thought() {
+        let mut shape = shape(0, 24);
+        (shape.users, shape.think) = (Some(24), std::time::Duration::from_secs(1));
+        assert_eq!(check(&facts(shape, 101, vec![endpoint("io", 24, 100)])), None);
     }
 
     fn published(key: &str, rps: f64) -> Option<Warning> {

@@ -13,7 +13,8 @@ mod overloaded;
 mod oversubscribed_cpu;
 mod short_sample;
 
-use super::Facts;
+use super::{EndpointRecording, Facts};
+use crate::workload::ONLY;
 use serde::Serialize;
 
 pub use impossible::KIND as IMPOSSIBLE;
@@ -49,6 +50,11 @@ pub struct Warning {
 /// Runs all checks on one row, in the order of [`CHECKS`].
 pub fn run(facts: &Facts) -> Vec<Warning> {
     CHECKS.iter().filter_map(|check| check(facts)).collect()
+}
+
+/// Whether an endpoint is the only one and has no name of its own.
+fn is_unnamed(endpoint: &EndpointRecording, facts: &Facts) -> bool {
+    facts.recording.endpoints.len() == 1 && endpoint.name == ONLY
 }
 
 /// Failures by kind as a sentence has them: `2 status 500, 1 timed out`.

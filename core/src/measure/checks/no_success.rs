@@ -1,11 +1,11 @@
-//! `no success`: nothing was answered successfully.
+//! `no success`: nothing was answered successfully, of a whole row or of an endpoint.
 
 use super::{Warning, by_kind};
-use crate::measure::Facts;
+use crate::measure::{EndpointRecording, Facts};
 
 pub(super) fn check(facts: &Facts) -> Option<Warning> {
     if facts.ok() > 0 {
-        return None;
+        return some_endpoints(facts);
     }
     let failed = facts.overall.failures();
     let text = if failed == 0 {
@@ -18,6 +18,27 @@ pub(super) fn check(facts: &Facts) -> Option<Warning> {
         )
     };
     Some(Warning { kind: "no success", text, figures: vec![("failed", failed as f64)] })
+}
+
+/// Endpoints that have no figures beside others that have.
+fn some_endpoints(facts: &Facts) -> Option<Warning> {
+    let none: Vec<&EndpointRecording> =
+        facts.recording.endpoints.iter().filter(|endpoint| endpoint.ok() == 0).collect();
+    if none.is_empty() {
+        return None;
+    }
+    let names: Vec<_> =
+        none.iter().map(|e| format!("{} (0 ok, {} failed)", e.name, e.failures())).collect();
+    let failed: u64 = none.iter().map(|endpoint| endpoint.failures()).sum();
+    Some(Warning {
+        kind: "no success",
+        text: format!(
+            "no successful request of {}: the figures of the row are of the other endpoints; run \
+             longer, or see what keeps or fails these",
+            names.join(", "),
+        ),
+        figures: vec![("failed", failed as f64)],
+    })
 }
 
 #[cfg(test)]
@@ -34,6 +55,13 @@ mod tests {
             "0 ok, 320 failed (320 status 500): there is no throughput; mend the failures and run \
              again"
         );
+    }
+
+    #[test]
+    fn an_endpoint_that_never_had_a_turn_is_named() {
+        let endpoints = vec![endpoint("extension", 19, 50), endpoint("io", 0, 0)];
+        let text = check(&facts(shape(0, 4), 1000, endpoints)).unwrap().text;
+        assert!(text.starts_with("no successful request of io (0 ok, 0 failed): "), "{text}");
     }
 
     #[test]

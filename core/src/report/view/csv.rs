@@ -7,7 +7,7 @@ use crate::report::{EndpointRow, Report, Row};
 use csv::Writer;
 
 /// The columns; `endpoint` is empty for a whole row.
-const HEADER: [&str; 25] = [
+const HEADER: [&str; 29] = [
     "experiment",
     "engine",
     "model",
@@ -33,6 +33,10 @@ const HEADER: [&str; 25] = [
     "ceiling_rps",
     "bound_by",
     "warnings",
+    "gvl_hold_share",
+    "queue_depth_mean",
+    "queue_depth_max",
+    "unfinished",
 ];
 
 pub(super) fn render(report: &Report) -> String {
@@ -54,7 +58,7 @@ fn write(writer: &mut Writer<Vec<u8>>, fields: [String; HEADER.len()]) {
 }
 
 /// The last columns, which only a whole row has.
-fn of_row(row: &Row) -> [String; 5] {
+fn of_row(row: &Row) -> [String; 9] {
     let kinds: Vec<_> = row.warnings.iter().map(|warning| warning.kind).collect();
     [
         maybe(row.gvl.wait_share),
@@ -62,6 +66,10 @@ fn of_row(row: &Row) -> [String; 5] {
         maybe(row.ceiling().map(|ceiling| ceiling.rps)),
         row.bound_by.unwrap_or_default().to_owned(),
         kinds.join("; "),
+        maybe(row.gvl.hold_share),
+        row.queue.depth_mean.to_string(),
+        row.queue.depth_max.to_string(),
+        row.unfinished.to_string(),
     ]
 }
 
@@ -70,9 +78,20 @@ fn record(
     row: &Row,
     name: &str,
     endpoint: &EndpointRow,
-    [gvl_wait_share, cpu_share, ceiling, bound_by, warnings]: [String; 5],
+    of_row: [String; 9],
 ) -> [String; HEADER.len()] {
     let latency = &endpoint.latency_ms;
+    let [
+        gvl_wait_share,
+        cpu_share,
+        ceiling,
+        bound_by,
+        warnings,
+        hold_share,
+        depth,
+        depth_max,
+        left,
+    ] = of_row;
     let failed: u64 = endpoint.failed.values().sum();
     [
         heading::name(report).to_owned(),
@@ -100,6 +119,10 @@ fn record(
         ceiling,
         bound_by,
         warnings,
+        hold_share,
+        depth,
+        depth_max,
+        left,
     ]
 }
 
@@ -132,5 +155,7 @@ mod tests {
         assert_eq!(records[1]["max_ms"], "310");
         assert_eq!(records[3]["throughput_rps"], "");
         assert_eq!(records[3]["warnings"], "no success");
+        assert_eq!(records[0]["gvl_hold_share"], "0.8");
+        assert_eq!((&*records[0]["queue_depth_max"], &*records[1]["queue_depth_max"]), ("0", ""));
     }
 }

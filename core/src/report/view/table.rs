@@ -15,6 +15,9 @@ use std::collections::BTreeMap;
 /// What stands where there is no figure.
 const NONE: &str = "-";
 
+/// A mean wait for the lock below this, in ms, is the cost of taking it.
+const WAIT_MIN_MS: f64 = 0.01;
+
 /// The columns; `published` and `notes` only stand where a row fills them.
 const HEADER: [&str; 13] = [
     "model",
@@ -92,7 +95,7 @@ fn of_endpoint(endpoint: &EndpointRow) -> Vec<String> {
         String::new(),
     ];
     cells.extend(latency(&endpoint.latency_ms));
-    let wait = endpoint.gvl_wait_ms_mean.filter(|ms| *ms > 0.0);
+    let wait = endpoint.gvl_wait_ms_mean.filter(|ms| *ms >= WAIT_MIN_MS);
     cells.push(wait.map_or(String::new(), |ms| format!("{} ms", figure::number(ms))));
     cells
 }

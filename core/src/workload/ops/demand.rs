@@ -14,6 +14,8 @@ pub struct Demand {
     pub cpu: Duration,
     /// Time holding the GVL (`cpu` and `hold`).
     pub locked: Duration,
+    /// The part of it without a safepoint (`hold`).
+    pub held: Duration,
 }
 
 impl Demand {
@@ -22,6 +24,7 @@ impl Demand {
         self.service += other.service;
         self.cpu += other.cpu;
         self.locked += other.locked;
+        self.held += other.held;
     }
 }
 
@@ -32,6 +35,7 @@ struct Rest {
     service: f64,
     cpu: f64,
     locked: f64,
+    held: f64,
     reach: f64,
 }
 
@@ -49,10 +53,10 @@ impl Program {
         for (pc, op) in ops.iter().enumerate().rev() {
             let after = rest[pc + 1];
             rest[pc] = match op {
-                Op::Cpu(time) => after.plus(time.mean_ns(), 1.0, 1.0),
-                Op::Io(time) => after.plus(time.mean_ns(), 0.0, 0.0),
-                Op::Native(time) => after.plus(time.mean_ns(), 1.0, 0.0),
-                Op::Hold(time) => after.plus(time.mean_ns(), 0.0, 1.0),
+                Op::Cpu(time) => after.plus(time.mean_ns(), 1.0, 1.0, 0.0),
+                Op::Io(time) => after.plus(time.mean_ns(), 0.0, 0.0, 0.0),
+                Op::Native(time) => after.plus(time.mean_ns(), 1.0, 0.0, 0.0),
+                Op::Hold(time) => after.plus(time.mean_ns(), 0.0, 1.0, 1.0),
                 Op::Checkout(_) | Op::Checkin(_) => after,
                 Op::Next { .. } => {
                     outer.push(after);
@@ -73,18 +77,20 @@ impl Program {
             service: duration(first.service),
             cpu: duration(first.cpu),
             locked: duration(first.locked),
+            held: duration(first.held),
         }
     }
 }
 
 impl Rest {
-    const END: Self = Self { service: 0.0, cpu: 0.0, locked: 0.0, reach: 1.0 };
+    const END: Self = Self { service: 0.0, cpu: 0.0, locked: 0.0, held: 0.0, reach: 1.0 };
 
-    fn plus(self, ns: f64, cpu: f64, locked: f64) -> Self {
+    fn plus(self, ns: f64, cpu: f64, locked: f64, held: f64) -> Self {
         Self {
             service: self.service + ns,
             cpu: self.cpu + ns * cpu,
             locked: self.locked + ns * locked,
+            held: self.held + ns * held,
             reach: self.reach,
         }
     }
@@ -94,6 +100,7 @@ impl Rest {
             service: self.service * by,
             cpu: self.cpu * by,
             locked: self.locked * by,
+            held: self.held * by,
             reach: self.reach * by,
         }
     }
@@ -103,6 +110,7 @@ impl Rest {
             service: self.service + self.reach * follows.service,
             cpu: self.cpu + self.reach * follows.cpu,
             locked: self.locked + self.reach * follows.locked,
+            held: self.held + self.reach * follows.held,
             reach: self.reach * follows.reach,
         }
     }
@@ -126,6 +134,7 @@ impl Rest {
             mix.service += part.service;
             mix.cpu += part.cpu;
             mix.locked += part.locked;
+            mix.held += part.held;
             mix.reach += part.reach;
             before = *share;
         }

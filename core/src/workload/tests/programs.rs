@@ -74,15 +74,22 @@ fn choices_follow_their_weights() {
 
 #[test]
 fn demand_counts_what_is_expected_to_run() {
-    let check = |steps: Vec<Step>, [service, cpu, locked]: [u64; 3]| {
+    let check_held = |steps: Vec<Step>, [service, cpu, locked, held]: [u64; 4]| {
         let demand = Workload::of(steps).programs()[0].demand();
-        let expected = Demand { service: us(service), cpu: us(cpu), locked: us(locked) };
+        let expected =
+            Demand { service: us(service), cpu: us(cpu), locked: us(locked), held: us(held) };
         assert_eq!(demand, expected);
     };
+    let check = |steps: Vec<Step>, [service, cpu, locked]: [u64; 3]| {
+        check_held(steps, [service, cpu, locked, 0]);
+    };
     let work = || vec![cpu(ms(1)), io(ms(2)), native(ms(4)), hold(ms(8))];
-    check(work(), [15_000, 5_000, 9_000]);
-    check(vec![repeat(10, [repeat(3, work())])], [450_000, 150_000, 270_000]);
-    check(vec![choose([(3.0, work()), (1.0, vec![])]), cpu(ms(1))], [12_250, 4_750, 7_750]);
+    check_held(work(), [15_000, 5_000, 9_000, 8_000]);
+    check_held(vec![repeat(10, [repeat(3, work())])], [450_000, 150_000, 270_000, 240_000]);
+    check_held(
+        vec![choose([(3.0, work()), (1.0, vec![])]), cpu(ms(1))],
+        [12_250, 4_750, 7_750, 6_000],
+    );
     check(vec![io(exp(ms(100)))], [100_000, 0, 0]);
     // What follows a certain failure does not count; what follows a likely one does in part.
     check(vec![cpu(ms(1)), fail(500), io(ms(9))], [1_000, 1_000, 1_000]);

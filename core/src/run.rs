@@ -7,7 +7,7 @@ use crate::error::{Error, Mistake};
 use crate::experiment::{Entry, Experiment};
 use crate::load::Load;
 use crate::measure::Shape;
-use crate::model::{Serving, Topology};
+use crate::model::{Handlers, Serving, Topology};
 use crate::real;
 use crate::report::{Machine, Report, Row};
 
@@ -147,6 +147,10 @@ fn shape(topology: &Topology, load: &Load, cores: u32) -> Shape {
         cores,
         gvl_name: topology.gvl.name().to_owned(),
         quantum: topology.gvl.quantum(),
+        one_thread: matches!(
+            topology.serving,
+            Serving::EventLoop { handlers: Handlers::Async, .. }
+        ),
         exclusive: topology.gvl.is_exclusive(),
     }
 }

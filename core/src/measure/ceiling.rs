@@ -41,6 +41,8 @@ pub enum CeilingKind {
     Cores,
     /// Processes / time holding the GVL.
     Gvl,
+    /// Processes / time that keeps the one thread of an event loop.
+    Loop,
 }
 
 impl CeilingKind {
@@ -52,6 +54,7 @@ impl CeilingKind {
             Self::LoadLimited => "load limited",
             Self::Cores => "cores",
             Self::Gvl => "gvl",
+            Self::Loop => "event loop",
         }
     }
 }
@@ -79,12 +82,14 @@ impl Ceiling {
             }
             _ => CeilingKind::Users,
         };
-        let processes = shape.exclusive.then_some(u64::from(shape.processes.max(1)));
+        let processes = u64::from(shape.processes.max(1));
+        let on_loop = demand.cpu + demand.held;
         [
             (CeilingKind::Slots, shape.slots, demand.service),
             (users, shape.users, demand.service),
             (CeilingKind::Cores, Some(u64::from(shape.cores)), demand.cpu),
-            (CeilingKind::Gvl, processes, demand.locked),
+            (CeilingKind::Gvl, shape.exclusive.then_some(processes), demand.locked),
+            (CeilingKind::Loop, shape.one_thread.then_some(processes), on_loop),
         ]
         .into_iter()
         .filter_map(|(kind, servers, sum)| {
@@ -116,6 +121,9 @@ impl Ceiling {
                 }
             }
             CeilingKind::Cores => format!("{} / {time} CPU", figure::count(servers, "core")),
+            CeilingKind::Loop => {
+                format!("{} / {time} on the loop", figure::count(servers, "loop"))
+            }
             CeilingKind::Gvl if servers == 1 => format!("1 / {time} locked"),
             CeilingKind::Gvl => format!("1 / {time} locked x {servers} processes"),
         };
@@ -127,6 +135,18 @@ impl Ceiling {
 mod tests {
     use super::*;
     use crate::measure::samples::{endpoint, facts, shape};
+
+    #[test]
+    fn one_thread_serves_all_that_keeps_the_loop() {
+        let mut shape = shape(1, 1);
+        (shape.one_thread, shape.exclusive, shape.slots) = (true, false, None);
+        // 10 ms of CPU a request, none of it under a lock.
+        let endpoints = vec![endpoint("io", 50, 110).asking(100, 10, 0)];
+        let facts = facts(shape, 1000, endpoints);
+        let bound = facts.bound_by().unwrap();
+        assert_eq!((bound.kind.name(), bound.rps), ("event loop", 100.0));
+        assert_eq!(bound.formula, "1 loop / 10 ms on the loop");
+    }
 
     #[test]
     fn each_ceiling_spells_its_formula() {

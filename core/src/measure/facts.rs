@@ -27,6 +27,8 @@ pub struct Shape {
     pub gvl_name: String,
     /// How long a holder may keep the lock while others wait.
     pub quantum: Option<Duration>,
+    /// Whether one thread of a process runs all handlers (async handlers of an event loop).
+    pub one_thread: bool,
     /// Whether the lock lets only one thread of a process run locked code.
     pub exclusive: bool,
 }

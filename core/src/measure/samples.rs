@@ -50,6 +50,7 @@ pub(crate) fn shape(workers: u32, threads: u32) -> Shape {
         cores: 4,
         gvl_name: "cruby-3.3".to_owned(),
         quantum: Some(ms(100)),
+        one_thread: false,
         exclusive: true,
     }
 }

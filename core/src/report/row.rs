@@ -141,7 +141,15 @@ impl Row {
 
     /// Names the row: its label, workers and threads, such as `puma 4x3`.
     pub fn title(&self) -> String {
-        format!("{} {}x{}", self.model, self.workers, self.threads)
+        format!("{} {}", self.model, self.size())
+    }
+
+    /// Gives workers and threads, such as `4x3`; `1x async` where nothing bounds the slots.
+    pub fn size(&self) -> String {
+        match self.slots {
+            Some(_) => format!("{}x{}", self.workers, self.threads),
+            None => format!("{}x async", self.workers),
+        }
     }
 }
 

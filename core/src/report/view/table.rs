@@ -1,7 +1,8 @@
-//! `table`: one line a row, its endpoints below it, then what was doubted.
+//! `table`: one line a row, its endpoints below it, then the details, then what was doubted.
 //!
 //! The lines are a table in Markdown too, so that they can be pasted into an issue.
 
+mod details;
 mod notes;
 
 use self::notes::Notes;
@@ -62,7 +63,13 @@ pub(super) fn render(report: &Report) -> String {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    format!("{}\n\n{}\n{notes}", heading::of(report), table.trim_fmt())
+    let heading = heading::of(report);
+    format!("{heading}\n\n{}\n\n{}\n{notes}", trim_fmt(&table), details::of(&report.rows))
+}
+
+/// A table as text, without trailing blanks.
+fn trim_fmt(table: &Table) -> String {
+    table.trim_fmt()
 }
 
 fn of_row(row: &Row) -> Vec<String> {
@@ -70,7 +77,7 @@ fn of_row(row: &Row) -> Vec<String> {
     let of_it = row.throughput_rps.zip(ceiling).map(|(rps, ceiling)| rps / ceiling);
     let mut cells = vec![
         row.model.clone(),
-        slots(row),
+        row.size(),
         format!("{}/{}", row.ok, row.requests),
         failed(&row.failed),
         throughput(row),
@@ -98,14 +105,6 @@ fn of_endpoint(endpoint: &EndpointRow) -> Vec<String> {
     let wait = endpoint.gvl_wait_ms_mean.filter(|ms| *ms >= WAIT_MIN_MS);
     cells.push(wait.map_or(String::new(), |ms| format!("{} ms", figure::number(ms))));
     cells
-}
-
-/// Workers and threads; `async` where nothing bounds the slots.
-fn slots(row: &Row) -> String {
-    match row.slots {
-        Some(_) => format!("{}x{}", row.workers, row.threads),
-        None => format!("{}x async", row.workers),
-    }
 }
 
 /// The throughput, with half the width of its interval where there is one.

@@ -13,7 +13,7 @@
 //! paper) is one in the mean of a long run, as the first requests come before any thought. It says
 //! what limits a run, and makes none impossible.
 
-use super::{EndpointRecording, Shape, figure};
+use super::{EndpointRecording, PoolRecording, Shape, figure};
 use serde::{Serialize, Serializer};
 use std::time::Duration;
 
@@ -41,6 +41,8 @@ pub enum CeilingKind {
     Cores,
     /// Processes / time holding the GVL.
     Gvl,
+    /// Connections of a pool / time holding one.
+    Pool,
     /// Processes / time that keeps the one thread of an event loop.
     Loop,
 }
@@ -55,6 +57,7 @@ impl CeilingKind {
             Self::Cores => "cores",
             Self::Gvl => "gvl",
             Self::Loop => "event loop",
+            Self::Pool => "connection pool",
         }
     }
 }
@@ -70,7 +73,7 @@ impl Ceiling {
     ///
     /// Empty where none succeeded; a ceiling whose time is nought, or whose resource is unbounded,
     /// is left out.
-    pub fn all(shape: &Shape, overall: &EndpointRecording) -> Vec<Self> {
+    pub fn all(shape: &Shape, overall: &EndpointRecording, pools: &[PoolRecording]) -> Vec<Self> {
         let ok = overall.ok();
         let demand = overall.demand;
         let cycle = demand.service.as_secs_f64() + shape.think.as_secs_f64() * ok as f64;
@@ -96,7 +99,17 @@ impl Ceiling {
             let think = if kind == users { shape.think } else { Duration::ZERO };
             Self::of(kind, servers?, sum, think, ok)
         })
+        .chain(pools.iter().filter_map(|pool| Self::of_pool(pool, processes, ok)))
         .collect()
+    }
+
+    fn of_pool(pool: &PoolRecording, processes: u64, ok: u64) -> Option<Self> {
+        let connections = pool.size * processes;
+        let mut ceiling = Self::of(CeilingKind::Pool, connections, pool.held, Duration::ZERO, ok)?;
+        let time = figure::ms(pool.held.div_f64(ok as f64));
+        let count = figure::count(connections, "connection");
+        ceiling.formula = format!("{count} of {} / {time} held", pool.name);
+        Some(ceiling)
     }
 
     fn of(
@@ -121,6 +134,7 @@ impl Ceiling {
                 }
             }
             CeilingKind::Cores => format!("{} / {time} CPU", figure::count(servers, "core")),
+            CeilingKind::Pool => String::new(),
             CeilingKind::Loop => {
                 format!("{} / {time} on the loop", figure::count(servers, "loop"))
             }
@@ -134,7 +148,17 @@ impl Ceiling {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::samples::{endpoint, facts, shape};
+    use crate::measure::samples::{endpoint, facts, ms, shape};
+
+    #[test]
+    fn a_pool_bounds_what_holds_its_connections() {
+        let pool = PoolRecording { name: "db".into(), size: 5, held: ms(20) * 100 };
+        let io = endpoint("io", 100, 110).asking(30, 2, 2);
+        let ceilings = Ceiling::all(&shape(2, 12), &io, &[pool]);
+        let bound = ceilings.last().unwrap();
+        assert_eq!((bound.kind.name(), bound.rps), ("connection pool", 500.0));
+        assert_eq!(bound.formula, "10 connections of db / 20 ms held");
+    }
 
     #[test]
     fn one_thread_serves_all_that_keeps_the_loop() {

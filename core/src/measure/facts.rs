@@ -67,7 +67,7 @@ impl Facts {
         let mut recording = Recording::default();
         replications.iter().for_each(|replication| recording.merge(replication));
         let overall = recording.overall("all");
-        let ceilings = Ceiling::all(&shape, &overall);
+        let ceilings = Ceiling::all(&shape, &overall, &recording.pools);
         Self {
             shape,
             recording,

@@ -22,4 +22,4 @@ pub use gvl_use::{GvlUse, ThreadUse};
 pub use histogram::Histogram;
 pub use interval::Interval;
 pub use loop_use::LoopUse;
-pub use recording::{EndpointRecording, QueueUse, Recording};
+pub use recording::{EndpointRecording, PoolRecording, QueueUse, Recording};

@@ -28,6 +28,8 @@ pub struct Recording {
     pub cpu: Duration,
     /// How deep the queue in front of the threads was.
     pub queue: QueueUse,
+    /// The connection pools, in the order of the workload.
+    pub pools: Vec<PoolRecording>,
     /// How the event loop fared, where there is one.
     pub event_loop: Option<LoopUse>,
 }
@@ -49,6 +51,17 @@ pub struct EndpointRecording {
     pub gvl_wait: Duration,
     /// How many times a request had to wait for the GVL, all requests together.
     pub gvl_waits: u64,
+}
+
+/// A connection pool, and how long successful requests asked to hold its connections.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PoolRecording {
+    /// The pool's name in the workload.
+    pub name: String,
+    /// Its connections, in each process.
+    pub size: u64,
+    /// The service times of the steps inside its checkouts, summed.
+    pub held: Duration,
 }
 
 /// How deep the queue in front of the threads was.
@@ -76,6 +89,12 @@ impl Recording {
         add_counts(&mut self.processes, &other.processes);
         self.gvl.merge(&other.gvl);
         self.cpu += other.cpu;
+        for theirs in &other.pools {
+            match self.pools.iter_mut().find(|mine| mine.name == theirs.name) {
+                Some(mine) => mine.held += theirs.held,
+                None => self.pools.push(theirs.clone()),
+            }
+        }
         match (&mut self.event_loop, &other.event_loop) {
             (Some(mine), Some(theirs)) => mine.merge(theirs),
             (mine @ None, theirs) => mine.clone_from(theirs),

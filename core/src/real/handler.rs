@@ -6,7 +6,8 @@ use super::pools::{AsyncPools, CheckoutTimeout, ThreadPools};
 use super::tally::Ended;
 use super::waits::Waits;
 use crate::executor::Context;
-use crate::workload::{Action, Cursor, Demand, Program};
+use crate::workload::{Action, Cursor, Demand, PoolIndex, Program};
+use smallvec::SmallVec;
 use std::time::Duration;
 
 /// What became of a request, and what it asked for.
@@ -14,11 +15,20 @@ pub(super) struct Served {
     pub(super) ended: Ended,
     pub(super) demand: Demand,
     pub(super) waits: Waits,
+    /// Service time inside the checkouts of each pool, by its index.
+    pub(super) in_pools: SmallVec<[Duration; 2]>,
+    checked_out: SmallVec<[PoolIndex; 2]>,
 }
 
 impl Served {
     fn nothing_yet() -> Self {
-        Self { ended: Ended::Ok, demand: Demand::default(), waits: Waits::default() }
+        Self {
+            ended: Ended::Ok,
+            demand: Demand::default(),
+            waits: Waits::default(),
+            in_pools: SmallVec::new(),
+            checked_out: SmallVec::new(),
+        }
     }
 
     /// A request whose handler never came to its end.
@@ -39,6 +49,17 @@ impl Served {
             Action::Checkout(_) | Action::Checkin(_) | Action::Fail(_) => (zero, zero, zero, zero),
         };
         self.demand.add(Demand { service, cpu, locked, held });
+        match action {
+            Action::Checkout(pool) => self.checked_out.push(*pool),
+            Action::Checkin(pool) => self.checked_out.retain(|out| out != pool),
+            _ => {}
+        }
+        for PoolIndex(pool) in &self.checked_out {
+            if self.in_pools.len() <= *pool {
+                self.in_pools.resize(pool + 1, zero);
+            }
+            self.in_pools[*pool] += service;
+        }
     }
 
     fn fail(&mut self, kind: impl Into<String>) {

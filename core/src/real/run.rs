@@ -83,7 +83,7 @@ pub fn run(
         end: start.saturating_add(nanos(length)),
         gate: Mutex::new(Gate { driver, in_flight: 0, over: false, flooded: false }),
         changed: Condvar::new(),
-        tally: Mutex::new(Tally::new(&workload.endpoints, start)),
+        tally: Mutex::new(Tally::new(workload, start)),
     });
     let unfinished = run.drive(until, observe);
     let cpu = clock::process_cpu() - cpu_before;
@@ -113,6 +113,7 @@ pub fn run(
         processes: [(std::process::id(), tally.ok)].into(),
         queue: tally.queue_use(start, start + nanos(elapsed)),
         endpoints: std::mem::take(&mut tally.endpoints),
+        pools: std::mem::take(&mut tally.pools),
         gvl,
         cpu,
         event_loop,
@@ -229,6 +230,7 @@ impl Drop for Request {
                 ended: served.ended,
                 demand: served.demand,
                 waits: served.waits,
+                in_pools: served.in_pools,
             });
         }
         for arrival in run.take_due(Some(self.user)) {

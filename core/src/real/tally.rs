@@ -2,8 +2,9 @@
 
 use super::waits::Waits;
 use crate::clock::Nanos;
-use crate::measure::{EndpointRecording, QueueUse};
-use crate::workload::{Demand, Endpoint};
+use crate::measure::{EndpointRecording, PoolRecording, QueueUse};
+use crate::workload::{Demand, Endpoint, Pool, Workload};
+use smallvec::SmallVec;
 use std::time::Duration;
 
 /// How a request ended.
@@ -21,11 +22,13 @@ pub(super) struct Finished {
     pub(super) ended: Ended,
     pub(super) demand: Demand,
     pub(super) waits: Waits,
+    pub(super) in_pools: SmallVec<[Duration; 2]>,
 }
 
 /// The counts of one run.
 pub(super) struct Tally {
     pub(super) endpoints: Vec<EndpointRecording>,
+    pub(super) pools: Vec<PoolRecording>,
     pub(super) ok: u64,
     pub(super) last_finish: Nanos,
     queue: Depth,
@@ -42,10 +45,16 @@ struct Depth {
 }
 
 impl Tally {
-    pub(super) fn new(endpoints: &[Endpoint], start: Nanos) -> Self {
+    pub(super) fn new(workload: &Workload, start: Nanos) -> Self {
         let endpoint = |e: &Endpoint| EndpointRecording { name: e.name.clone(), ..<_>::default() };
+        let pool = |p: &Pool| PoolRecording {
+            name: p.name.clone(),
+            size: p.size.into(),
+            held: Duration::ZERO,
+        };
         Self {
-            endpoints: endpoints.iter().map(endpoint).collect(),
+            endpoints: workload.endpoints.iter().map(endpoint).collect(),
+            pools: workload.pools.iter().map(pool).collect(),
             ok: 0,
             last_finish: start,
             queue: Depth { since: start, ..Depth::default() },
@@ -73,6 +82,9 @@ impl Tally {
                 self.ok += 1;
                 endpoint.latency.record(latency);
                 endpoint.demand.add(finished.demand);
+                for (pool, held) in self.pools.iter_mut().zip(finished.in_pools) {
+                    pool.held += held;
+                }
             }
             Ended::Failed(kind) => {
                 *endpoint.failed.entry(kind).or_default() += 1;
@@ -105,7 +117,7 @@ mod tests {
 
     #[test]
     fn the_queue_is_averaged_over_time() {
-        let mut tally = Tally::new(&[], 100);
+        let mut tally = Tally::new(&Workload::new(), 100);
         tally.queued(100);
         tally.queued(150);
         tally.started(200);

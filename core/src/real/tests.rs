@@ -76,6 +76,7 @@ fn a_checkout_that_waits_too_long_fails() {
     let workload = Workload::from(steps).pool(Pool::new("db", 1).timeout(ms(1)));
     for model in [Model::from(puma().threads(3)), uvicorn().into()] {
         let recording = run(model, workload.clone(), closed(3).requests(6));
+        assert_eq!(recording.pools[0].held, recording.endpoints[0].demand.service);
         let failed = recording.endpoints[0].failed.get("checkout timeout").copied();
         assert!(failed >= Some(2), "{failed:?}");
         assert_eq!(ok(&recording) + failed.unwrap_or(0), 6);

@@ -4,6 +4,7 @@
 //! its warning and the remedy; adding one is that file and a line in [`CHECKS`].
 
 mod blocked_loop;
+mod busy_machine;
 mod failures;
 mod gvl_wait;
 mod impossible;
@@ -27,6 +28,7 @@ pub const CHECKS: &[Check] = &[
     impossible::check,
     no_success::check,
     failures::check,
+    busy_machine::check,
     short_sample::check,
     load_limited::check,
     overloaded::check,

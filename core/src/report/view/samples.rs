@@ -14,7 +14,7 @@ pub(crate) fn slow_io() -> Row {
     let (wait, hold, blocked) = (ms(10_000), ms(4_000), ms(6_000));
     run.gvl = GvlUse { wait, hold, blocked, handoffs: 200, ..Default::default() };
     (0..100).for_each(|_| run.gvl.waits.record(ms(100)));
-    run.cpu = ms(2000);
+    run.cpu = ms(4000);
     run.event_loop = Some(LoopUse {
         threshold: ms(20),
         long_polls: vec![LongPoll { task: "cpu".into(), count: 5, total: ms(2000), max: ms(410) }],

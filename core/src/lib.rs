@@ -36,6 +36,7 @@
 //! the lock is built of.
 
 pub mod clock;
+mod contain;
 mod error;
 pub mod executor;
 pub mod experiment;

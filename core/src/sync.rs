@@ -1,8 +1,9 @@
-//! What the lock is built of: atomics, a mutex, a condition variable and a parker. `parking_lot`
-//! and the standard library as a rule, loom's models of them under `cfg(model_check)`.
+//! What the lock and the queue are built of: atomics, a mutex, a condition variable, a parker and
+//! threads. `parking_lot` and the standard library as a rule, loom's models of them under
+//! `cfg(model_check)`.
 //!
-//! The only file that names loom. `gvl::lock` is written against it, so that the model checker
-//! runs the same code as everyone else.
+//! The only file that names loom. `gvl::lock` and `executor::queue` are written against it, so that
+//! the model checker runs the same code as everyone else.
 
 #[cfg(not(model_check))]
 pub(crate) use real::*;
@@ -14,20 +15,24 @@ pub(crate) use modelled::*;
 mod real {
     pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard};
     pub(crate) use std::sync::Arc;
-    pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+    pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
     use parking_lot_core::{
         DEFAULT_PARK_TOKEN, DEFAULT_UNPARK_TOKEN, ParkResult, park, unpark_one,
     };
+    use std::io;
     use std::sync::atomic::AtomicU8;
     use std::time::Instant;
 
-    /// Starts a thread that serves the others until they tell it to end.
-    pub(crate) fn serve(name: &str, service: impl FnOnce() + Send + 'static) {
-        std::thread::Builder::new()
-            .name(name.to_owned())
-            .spawn(service)
-            .expect("the system can start one more thread");
+    /// Starts a thread that serves the others until they tell it to end. All threads of the lock
+    /// and the executor start here.
+    pub(crate) fn serve(name: &str, service: impl FnOnce() + Send + 'static) -> io::Result<()> {
+        #[cfg(test)]
+        if super::refusal::is_on() {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        // A name that the system cannot take is no reason to panic.
+        std::thread::Builder::new().name(name.replace('\0', " ")).spawn(service).map(drop)
     }
 
     /// Nobody sleeps, nothing was said.
@@ -97,15 +102,47 @@ mod real {
     }
 }
 
+/// A system that has no more threads to give, on this thread.
+#[cfg(all(test, not(model_check)))]
+pub(crate) mod refusal {
+    use std::cell::Cell;
+
+    thread_local! {
+        static ON: Cell<bool> = const { Cell::new(false) };
+    }
+
+    pub(crate) fn is_on() -> bool {
+        ON.get()
+    }
+
+    /// Calls `code` while the system refuses the threads that this thread asks for.
+    pub(crate) fn while_on<R>(code: impl FnOnce() -> R) -> R {
+        set(true);
+        let result = code();
+        set(false);
+        result
+    }
+
+    pub(crate) fn set(on: bool) {
+        ON.set(on);
+    }
+}
+
 #[cfg(model_check)]
 mod modelled {
     pub(crate) use loom::sync::Arc;
-    pub(crate) use loom::sync::MutexGuard;
-    pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+    pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+    use std::ops::{Deref, DerefMut};
     use std::time::Instant;
 
     #[derive(Debug)]
     pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
+
+    pub(crate) struct MutexGuard<'m, T> {
+        mutex: &'m Mutex<T>,
+        /// Empty only while a condition variable has it.
+        inner: Option<loom::sync::MutexGuard<'m, T>>,
+    }
 
     impl<T> Mutex<T> {
         pub(crate) fn new(value: T) -> Self {
@@ -113,12 +150,36 @@ mod modelled {
         }
 
         pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
-            self.0.lock().expect("no model panics under a lock")
+            let inner = self.0.lock().expect("no model panics under a lock");
+            MutexGuard { mutex: self, inner: Some(inner) }
+        }
+    }
+
+    impl<T> Deref for MutexGuard<'_, T> {
+        type Target = T;
+
+        fn deref(&self) -> &T {
+            self.inner.as_ref().expect("the lock is held")
+        }
+    }
+
+    impl<T> DerefMut for MutexGuard<'_, T> {
+        fn deref_mut(&mut self) -> &mut T {
+            self.inner.as_mut().expect("the lock is held")
         }
     }
 
     #[derive(Debug)]
     pub(crate) struct Condvar(loom::sync::Condvar);
+
+    /// How a wait with a limit ended.
+    pub(crate) struct TimedOut;
+
+    impl TimedOut {
+        pub(crate) fn timed_out(&self) -> bool {
+            true
+        }
+    }
 
     impl Condvar {
         pub(crate) fn new() -> Self {
@@ -128,46 +189,73 @@ mod modelled {
         pub(crate) fn notify_one(&self) {
             self.0.notify_one();
         }
-    }
 
-    impl Condvar {
-        pub(crate) fn wait<T>(&self, _guard: &mut MutexGuard<'_, T>) {
-            unreachable!("services do not run in a model");
+        pub(crate) fn notify_all(&self) {
+            self.0.notify_all();
         }
 
-        pub(crate) fn wait_until<T>(&self, guard: &mut MutexGuard<'_, T>, _until: Instant) {
-            self.wait(guard);
+        pub(crate) fn wait<T>(&self, guard: &mut MutexGuard<'_, T>) {
+            let inner = guard.inner.take().expect("the lock is held");
+            guard.inner = Some(self.0.wait(inner).expect("no model panics under a lock"));
+        }
+
+        /// Loom has no time: whatever the limit, it passes before anyone calls.
+        pub(crate) fn wait_until<T>(
+            &self,
+            guard: &mut MutexGuard<'_, T>,
+            _until: Instant,
+        ) -> TimedOut {
+            guard.inner = None;
+            loom::thread::yield_now();
+            guard.inner = guard.mutex.lock().inner;
+            TimedOut
         }
     }
 
     /// Services keep time, and loom has none: a model does their work itself.
-    pub(crate) fn serve(_name: &str, _service: impl FnOnce() + Send + 'static) {}
+    pub(crate) fn serve(_: &str, _service: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+        Ok(())
+    }
 
-    /// Loom has no time: a wait for a tick ends only when told to.
+    /// Loom has no time: a wait with a limit ends when [`Parker::time_out`] says so.
     #[derive(Debug)]
     pub(crate) struct Parker {
-        notified: loom::sync::Mutex<bool>,
-        told: loom::sync::Condvar,
+        told: Mutex<Told>,
+        changed: Condvar,
+    }
+
+    #[derive(Debug, Default)]
+    struct Told {
+        notified: bool,
+        late: bool,
     }
 
     impl Parker {
         pub(crate) fn new() -> Self {
-            Self { notified: loom::sync::Mutex::new(false), told: loom::sync::Condvar::new() }
+            Self { told: Mutex::new(Told::default()), changed: Condvar::new() }
         }
 
-        /// Never times out: a lock that needs its time-outs to make progress hangs in the model.
-        pub(crate) fn park(&self, _until: Option<Instant>) -> bool {
-            let mut notified = self.notified.lock().expect("no model panics under a lock");
-            while !*notified {
-                notified = self.told.wait(notified).expect("no model panics under a lock");
+        /// Sleeps until woken (true) or, with a limit, until its time is over (false).
+        pub(crate) fn park(&self, until: Option<Instant>) -> bool {
+            let mut told = self.told.lock();
+            while !(told.notified || told.late && until.is_some()) {
+                self.changed.wait(&mut told);
             }
-            *notified = false;
-            true
+            let woken = std::mem::take(&mut told.notified);
+            told.late &= woken;
+            woken
         }
 
         pub(crate) fn unpark(&self) {
-            *self.notified.lock().expect("no model panics under a lock") = true;
-            self.told.notify_one();
+            self.told.lock().notified = true;
+            self.changed.notify_one();
+        }
+
+        /// Ends the owner's wait with a limit, this one or the next.
+        #[cfg(test)]
+        pub(crate) fn time_out(&self) {
+            self.told.lock().late = true;
+            self.changed.notify_one();
         }
     }
 }

@@ -120,6 +120,17 @@ pub(super) fn with_member<R>(code: impl FnOnce(&Member) -> R) -> R {
     MEMBER.with_borrow(|member| code(member.as_ref().expect("a loop polls on its own thread")))
 }
 
+/// Runs `wait` with the global lock released, where this thread holds it: whoever is waited for may
+/// need it.
+pub(super) fn released<R>(wait: impl FnOnce() -> R) -> R {
+    // A destructor may wait after the thread's own membership is gone.
+    let member = MEMBER.try_with(|member| member.borrow().clone()).ok().flatten();
+    match member {
+        Some(member) if member.is_inside() => member.blocking(wait),
+        _ => wait(),
+    }
+}
+
 /// Makes `member` this thread's, until the guard is dropped.
 pub(super) fn enlist(member: &Rc<Member>) -> Enlisted {
     MEMBER.set(Some(Rc::clone(member)));

@@ -3,10 +3,16 @@
 use super::error::TaskError;
 use super::task::Job;
 use crate::clock::{self, Nanos};
-use parking_lot::{Condvar, Mutex};
+use crate::contain::contain;
+use crate::sync::serve;
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::io;
 use std::sync::{Arc, Weak};
+
+/// So many deadlines may be of tasks that have ended.
+const CROWD_MIN: usize = 64;
 
 /// The deadlines of one pool.
 #[derive(Default)]
@@ -22,6 +28,8 @@ struct Shared {
 #[derive(Default)]
 struct State {
     due: BinaryHeap<Reverse<Due>>,
+    /// From how many on the tasks that are gone are looked for.
+    crowd: usize,
     seq: u64,
     started: bool,
     ended: bool,
@@ -34,21 +42,34 @@ struct Due {
 }
 
 impl Deadlines {
+    /// Makes sure that there is a thread to keep deadlines.
+    ///
+    /// # Errors
+    /// The system gives none.
+    pub(super) fn start(&self) -> io::Result<()> {
+        let mut state = self.0.state.lock();
+        if !state.started {
+            let shared = Arc::clone(&self.0);
+            serve("deadlines", move || run(&shared))?;
+            state.started = true;
+        }
+        Ok(())
+    }
+
     /// Ends `job` at `at`, unless it has ended by then.
     pub(super) fn watch(&self, at: Nanos, job: &Arc<dyn Job>) {
         let mut state = self.0.state.lock();
         state.seq += 1;
         let seq = state.seq;
         let first = state.due.peek().is_none_or(|Reverse(next)| at < next.at);
+        if state.due.len() >= state.crowd {
+            // Tasks end long before their deadlines: theirs are not kept until then.
+            state.due.retain(|Reverse(due)| due.job.strong_count() > 0);
+            state.crowd = (2 * state.due.len()).max(CROWD_MIN);
+        }
         state.due.push(Reverse(Due { at, seq, job: Arc::downgrade(job) }));
-        if !state.started {
-            state.started = true;
-            let shared = Arc::clone(&self.0);
-            std::thread::Builder::new()
-                .name("deadlines".to_owned())
-                .spawn(move || run(&shared))
-                .expect("the system can start one more thread");
-        } else if first {
+        drop(state);
+        if first {
             self.0.changed.notify_one();
         }
     }
@@ -66,8 +87,10 @@ fn run(shared: &Shared) {
             Some(_) => {
                 let due = state.due.pop().and_then(|Reverse(due)| due.job.upgrade());
                 if let Some(job) = due {
-                    parking_lot::MutexGuard::unlocked(&mut state, || {
+                    MutexGuard::unlocked(&mut state, || {
                         job.end(TaskError::TimedOut);
+                        // The last one to let go of the task drops its value.
+                        contain(|| drop(job));
                     });
                 }
             }
@@ -99,5 +122,28 @@ impl PartialOrd for Due {
 impl Ord for Due {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         (self.at, self.seq).cmp(&(other.at, other.seq))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::executor::stats::Counters;
+    use crate::executor::task::Task;
+
+    #[test]
+    fn deadlines_of_tasks_that_are_gone_are_not_kept() {
+        let deadlines = Deadlines::default();
+        let job = || -> Arc<dyn Job> {
+            let closure = |_: &mut crate::executor::Context<'_>| ();
+            Arc::new(Task::new(closure, None, None, Arc::<Counters>::default()))
+        };
+        let kept: Vec<_> = (0..100).map(|_| job()).collect();
+        kept.iter().for_each(|job| deadlines.watch(Nanos::MAX, job));
+        for _ in 0..10_000 {
+            deadlines.watch(Nanos::MAX, &job());
+        }
+        let due = deadlines.0.state.lock().due.len();
+        assert!((100..=2 * 100 + CROWD_MIN).contains(&due), "{due}");
     }
 }

@@ -9,7 +9,8 @@ use std::fmt;
 pub enum TaskError {
     /// It panicked; the message is the panic's.
     Panicked(String),
-    /// It was cancelled, by its handle or because the executor stopped.
+    /// It was cancelled: by its handle, because the executor stopped, or because the last thread left
+    /// and the system gave no other.
     Cancelled,
     /// Its deadline passed first.
     TimedOut,
@@ -66,6 +67,8 @@ pub enum RejectedWhy {
     ShutDown,
     /// The queue is full, and the submitter is one of the threads that would have to empty it.
     WouldDeadlock,
+    /// There is no thread to run it, and the system gives none.
+    NoThread,
 }
 
 impl fmt::Display for RejectedWhy {
@@ -74,6 +77,7 @@ impl fmt::Display for RejectedWhy {
             Self::Full => "the executor's queue is full",
             Self::ShutDown => "the executor was shut down",
             Self::WouldDeadlock => "the executor's queue is full, and its own thread would wait",
+            Self::NoThread => "the system gives the executor no thread",
         })
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The loop is tokio's current-thread runtime, so its timers and sockets work inside a task.
 
-use super::context::{self, Context, deadline_after};
+use super::context::{self, Context, deadline_after, released};
 use super::error::{Rejected, RejectedWhy};
 use super::join::JoinHandle;
 use super::lag::{LoopStats, Meter, PROBE};
@@ -11,13 +11,14 @@ use super::options::TaskOptions;
 use super::polled::Polled;
 use super::pool::Executor;
 use super::stats::{Counters, Stats};
+use super::worker;
 use crate::clock;
 use crate::gvl::lock::Lock;
 use parking_lot::{Condvar, Mutex};
 use std::fmt;
 use std::future::Future;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
@@ -43,7 +44,8 @@ use tokio::sync::Notify;
 pub struct EventLoop {
     pub(super) shared: Arc<Shared>,
     pub(super) runtime: tokio::runtime::Handle,
-    pub(super) offload: Executor,
+    /// There until the loop is dropped.
+    pub(super) offload: Option<Executor>,
     pub(super) grace: Duration,
     pub(super) deadline: Option<Duration>,
 }
@@ -52,15 +54,22 @@ pub(super) struct Shared {
     pub(super) lock: Arc<Lock>,
     pub(super) meter: Meter,
     pub(super) counters: Counters,
+    /// Tasks accepted and not ended.
+    ///
+    /// ORDERING: SeqCst, as `stopping`. A submission counts itself and then looks whether the loop
+    /// stops; a shutdown says so and then looks at the count: one of them sees the other. The same
+    /// goes for the end of the last task.
     in_flight: AtomicU64,
     stopping: AtomicBool,
+    /// The offload pool of a loop that was dropped on its own thread: ended after it.
+    orphan: Mutex<Option<Executor>>,
     /// Starts the probe of the lag when there are tasks.
     busy: Notify,
     /// Ends the loop.
     end: Notify,
     thread: OnceLock<ThreadId>,
     /// Guards: whether the loop's thread has ended.
-    ended: Mutex<bool>,
+    pub(super) ended: Mutex<bool>,
     /// Told when the last task or the thread ends.
     changed: Condvar,
 }
@@ -97,12 +106,14 @@ impl EventLoop {
         F::Output: Send + 'static,
     {
         let shared = &self.shared;
-        if shared.stopping.load(Relaxed) {
+        let first = shared.in_flight.fetch_add(1, SeqCst) == 0;
+        if shared.stopping.load(SeqCst) {
+            shared.ended();
             shared.counters.rejected();
             tracing::trace!(target: "gvl_lab::executor", why = %RejectedWhy::ShutDown, "rejected");
             return Err(Rejected { why: RejectedWhy::ShutDown, task: future });
         }
-        if shared.in_flight.fetch_add(1, Relaxed) == 0 {
+        if first {
             shared.busy.notify_one();
         }
         let deadline = deadline_after(options.deadline.or(self.deadline)).map(|at| {
@@ -123,7 +134,7 @@ impl EventLoop {
         F: FnOnce(&mut Context<'_>) -> T + Send + 'static,
         T: Send + 'static,
     {
-        self.offload.spawn(closure)
+        self.offload_pool().spawn(closure)
     }
 
     /// Counts the loop's tasks and polls, its lag, and what its thread used of the lock.
@@ -140,23 +151,34 @@ impl EventLoop {
 
     /// Counts the offload pool's tasks and threads.
     pub fn offload_stats(&self) -> Stats {
-        self.offload.stats()
+        self.offload_pool().stats()
+    }
+
+    fn offload_pool(&self) -> &Executor {
+        self.offload.as_ref().expect("the pool is there until the drop")
     }
 
     /// Accepts nothing more, waits for what was accepted at most for `grace`, and drops the rest,
     /// which ends as cancelled. Gives whether everything ended by itself.
+    ///
+    /// A task of the loop or an offloaded call would wait for itself: there the grace is nought and
+    /// nothing is waited for.
     pub fn shutdown(&self, grace: Duration) -> bool {
         let shared = &self.shared;
         tracing::debug!(target: "gvl_lab::executor", ?grace, "shutting down");
         let until = Instant::now().checked_add(grace);
-        shared.stopping.store(true, Relaxed);
-        if shared.thread.get() == Some(&std::thread::current().id()) {
-            // A task that ends its own loop cannot wait for itself.
+        shared.stopping.store(true, SeqCst);
+        if shared.is_own_thread() || worker::is_own(&self.offload_pool().shared) {
             shared.end.notify_one();
             return false;
         }
+        released(|| self.drain(until))
+    }
+
+    fn drain(&self, until: Option<Instant>) -> bool {
+        let shared = &self.shared;
         let mut ended = shared.ended.lock();
-        while shared.in_flight.load(Relaxed) > 0 {
+        while shared.in_flight.load(SeqCst) > 0 {
             let late = match until {
                 Some(until) => shared.changed.wait_until(&mut ended, until).timed_out(),
                 None => {
@@ -168,25 +190,31 @@ impl EventLoop {
                 break;
             }
         }
-        let drained = shared.in_flight.load(Relaxed) == 0;
+        let drained = shared.in_flight.load(SeqCst) == 0;
         shared.end.notify_one();
         // The thread may be inside a poll that never returns: it is not waited for longer.
-        let until = until.unwrap_or_else(Instant::now).max(Instant::now() + PROBE);
+        let soon = Instant::now() + PROBE;
+        let last = until.map_or(soon, |until| until.max(soon));
         while !*ended {
-            if shared.changed.wait_until(&mut ended, until).timed_out() {
+            if shared.changed.wait_until(&mut ended, last).timed_out() {
                 break;
             }
         }
         drop(ended);
-        let left = until.saturating_duration_since(Instant::now());
-        self.offload.shutdown(left).drained && drained
+        // Without a limit there is none for offloaded calls either.
+        let left = until.map_or(Duration::MAX, |_| last.saturating_duration_since(Instant::now()));
+        self.offload_pool().shutdown(left).drained && drained
     }
 }
 
 impl Drop for EventLoop {
-    /// Shuts down with the builder's grace.
+    /// Shuts down with the builder's grace; by a task of its own, at once.
     fn drop(&mut self) {
         self.shutdown(self.grace);
+        if self.shared.is_own_thread() {
+            // Its drop waits for the calls, for which a poll has no time.
+            *self.shared.orphan.lock() = self.offload.take();
+        }
     }
 }
 
@@ -198,6 +226,7 @@ impl Shared {
             counters: Counters::default(),
             in_flight: AtomicU64::new(0),
             stopping: AtomicBool::new(false),
+            orphan: Mutex::new(None),
             busy: Notify::new(),
             end: Notify::new(),
             thread: OnceLock::new(),
@@ -208,10 +237,14 @@ impl Shared {
 
     /// A task of the loop ended, in whatever way.
     pub(super) fn ended(&self) {
-        if self.in_flight.fetch_sub(1, Relaxed) == 1 && self.stopping.load(Relaxed) {
+        if self.in_flight.fetch_sub(1, SeqCst) == 1 && self.stopping.load(SeqCst) {
             let _guard = self.ended.lock();
             self.changed.notify_all();
         }
+    }
+
+    fn is_own_thread(&self) -> bool {
+        self.thread.get() == Some(&std::thread::current().id())
     }
 
     /// Measures how late a timer of the loop fires, while there are tasks.
@@ -247,8 +280,11 @@ pub(super) fn run(runtime: tokio::runtime::Runtime, shared: &Arc<Shared>, name: 
             () = shared.probe() => {}
         }
     });
-    // Dropping the runtime drops the tasks that are left: they end as cancelled.
-    drop(runtime);
+    // The end of the runtime drops the tasks that are left: they end as cancelled. What they gave
+    // to `spawn_blocking` is not waited for: nothing ends it.
+    runtime.shutdown_background();
+    let orphan = shared.orphan.lock().take();
+    drop(orphan);
 }
 
 impl fmt::Debug for EventLoop {

@@ -1,5 +1,6 @@
 //! The submitter's end of a task: a future, and something to wait on.
 
+use super::context::released;
 use super::error::TaskError;
 use super::task::Outcome;
 use std::fmt;
@@ -31,7 +32,8 @@ impl<T> JoinHandle<T> {
         Self(Kind::Loop(handle))
     }
 
-    /// Waits for the outcome. Inside a task of the same pool, do this in a blocking region.
+    /// Waits for the outcome. Inside a task the global lock is released meanwhile, as in a blocking
+    /// region; a pool whose threads all wait for tasks behind them in its queue waits for ever.
     ///
     /// # Errors
     /// What became of the task, if it has no value.
@@ -95,20 +97,21 @@ fn poll_until<F: Future + Unpin>(
     waker: &Waker,
 ) -> Option<F::Output> {
     let mut poller = Poller::from_waker(waker);
-    loop {
-        if let Poll::Ready(output) = Pin::new(&mut *future).poll(&mut poller) {
-            return Some(output);
-        }
-        let Some(until) = until else {
-            std::thread::park();
-            continue;
-        };
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return None;
-        }
-        std::thread::park_timeout(left);
+    if let Poll::Ready(output) = Pin::new(&mut *future).poll(&mut poller) {
+        return Some(output);
     }
+    released(|| {
+        loop {
+            match until.map(|until| until.saturating_duration_since(Instant::now())) {
+                None => std::thread::park(),
+                Some(Duration::ZERO) => return None,
+                Some(left) => std::thread::park_timeout(left),
+            }
+            if let Poll::Ready(output) = Pin::new(&mut *future).poll(&mut poller) {
+                return Some(output);
+            }
+        }
+    })
 }
 
 /// A task of the loop that tokio gave up: aborted, dropped with its loop, or panicked.

@@ -6,6 +6,7 @@ use super::pool::Executor;
 use super::under::{Under, under_setters};
 use crate::error::Error;
 use crate::gvl::{Gvl, Hook};
+use crate::sync::serve;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,7 +44,8 @@ impl EventLoopBuilder {
         self
     }
 
-    /// From when on a poll is counted as long (10 ms).
+    /// From when on a poll is counted as long (10 ms). Polls are timed by the lock's accounts or for
+    /// its hook: without both none is long.
     #[must_use]
     pub fn long_poll(mut self, threshold: Duration) -> Self {
         self.long_poll = threshold;
@@ -74,6 +76,7 @@ impl EventLoopBuilder {
             // Starlette's threads leave after ten idle seconds.
             .idle_max(Duration::from_secs(10))
             .name(format!("{} off", self.name))
+            .grace(self.grace)
             .lock(Arc::clone(&lock))
             .build()
             .map_err(|_| Error::invalid("offload_threads", self.offload_threads, "1..=1024"))?;
@@ -87,11 +90,9 @@ impl EventLoopBuilder {
         let shared = Arc::new(Shared::new(lock, Meter::new(self.long_poll)));
         let handle = runtime.handle().clone();
         let (loop_shared, name) = (Arc::clone(&shared), self.name);
-        std::thread::Builder::new()
-            .name(name.clone())
-            .spawn(move || event_loop::run(runtime, &loop_shared, name))
+        serve(&name.clone(), move || event_loop::run(runtime, &loop_shared, name))
             .map_err(|e| Error::failed("event loop", e, "a system that gives it a thread"))?;
         let (grace, deadline) = (self.grace, self.deadline);
-        Ok(EventLoop { shared, runtime: handle, offload, grace, deadline })
+        Ok(EventLoop { shared, runtime: handle, offload: Some(offload), grace, deadline })
     }
 }

@@ -19,6 +19,7 @@ mod queue;
 mod stats;
 mod task;
 #[cfg(test)]
+#[cfg(not(model_check))]
 mod tests;
 mod under;
 mod worker;

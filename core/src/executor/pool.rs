@@ -1,6 +1,6 @@
 //! A pool of threads under one global lock.
 
-use super::context::{Context, deadline_after};
+use super::context::{Context, deadline_after, released};
 use super::deadline::Deadlines;
 use super::error::{Rejected, RejectedWhy, TaskError};
 use super::join::JoinHandle;
@@ -10,12 +10,14 @@ use super::queue::{Pushed, Queue};
 use super::stats::{Counters, Stats};
 use super::task::{Job, Outcome, Task};
 use super::worker::{self, Desk};
+use crate::contain::contain;
 use crate::error::Error;
 use crate::gvl::lock::Lock;
 use parking_lot::Mutex;
 use std::fmt;
+use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// Runs closures on a pool of threads, each of which holds the global lock while it runs.
@@ -49,13 +51,21 @@ pub struct Shutdown {
 
 pub(super) struct Shared {
     pub(super) name: String,
-    pub(super) queue: Queue,
+    pub(super) queue: Queue<Arc<dyn Job>>,
     pub(super) lock: Arc<Lock>,
     /// Guards nothing but itself: the threads that are alive.
     pub(super) desks: Mutex<Vec<Arc<Desk>>>,
     counters: Arc<Counters>,
     deadlines: Deadlines,
     started: AtomicU32,
+    /// A shutdown is out of patience: what a thread takes now is cancelled.
+    cancelling: AtomicBool,
+}
+
+/// A thread that the system did not give, and the jobs for which nobody is left.
+pub(super) struct Refused {
+    pub(super) error: io::Error,
+    left: Vec<Arc<dyn Job>>,
 }
 
 impl Executor {
@@ -68,7 +78,8 @@ impl Executor {
     ///
     /// # Errors
     /// The closure comes back when the queue is full and the executor rejects, when the executor
-    /// was shut down, or when one of its own threads would have to wait for room.
+    /// was shut down, when one of its own threads would have to wait for room, or when the system
+    /// gives the task no thread.
     pub fn spawn<F, T>(&self, closure: F) -> Result<JoinHandle<T>, Rejected<F>>
     where
         F: FnOnce(&mut Context<'_>) -> T + Send + 'static,
@@ -94,17 +105,11 @@ impl Executor {
         let deadline = deadline_after(options.deadline.or(self.deadline));
         let counters = Arc::clone(&shared.counters);
         let task = Arc::new(Task::new(closure, deadline, options.name, counters));
-        let own_thread = worker::is_own(shared);
-        let pushed = shared.queue.push(own_thread, || Arc::clone(&task) as Arc<dyn Job>);
-        match pushed {
-            Ok(Pushed::Queued) => {}
-            Ok(Pushed::StartThread) => shared.start_thread(),
-            Err(why) => {
-                shared.counters.rejected();
-                tracing::trace!(target: "gvl_lab::executor", %why, "rejected");
-                let task = Arc::into_inner(task).expect("a refused task was given to nobody");
-                return Err(Rejected { why, task: task.into_closure() });
-            }
+        if let Err(why) = shared.submit(|| Arc::clone(&task) as Arc<dyn Job>, deadline.is_some()) {
+            shared.counters.rejected();
+            tracing::trace!(target: "gvl_lab::executor", %why, "rejected");
+            let task = Arc::into_inner(task).expect("a refused task was given to nobody");
+            return Err(Rejected { why, task: task.into_closure() });
         }
         tracing::trace!(target: "gvl_lab::executor", "queued");
         if let Some(at) = deadline {
@@ -116,8 +121,9 @@ impl Executor {
     /// Counts tasks and threads, and what each thread used of the global lock.
     pub fn stats(&self) -> Stats {
         let (queued, threads) = self.shared.queue.count();
-        let running =
-            self.shared.desks.lock().iter().filter(|desk| desk.job.lock().is_some()).count();
+        // What has its outcome runs no more, though it may lie on its desk still.
+        let runs = |desk: &&Arc<Desk>| desk.job.lock().as_ref().is_some_and(|j| !j.is_settled());
+        let running = self.shared.desks.lock().iter().filter(runs).count();
         let mut stats = Stats {
             queued: queued as u64,
             running: running as u64,
@@ -130,24 +136,28 @@ impl Executor {
     }
 
     /// Accepts nothing more, runs what was accepted, at most for `grace`, and then cancels what is
-    /// left. Threads leave as their tasks end.
+    /// left. Threads leave as their tasks end. Inside a task of another executor the global lock is
+    /// released meanwhile; a task of this one does not wait, since it would wait for itself.
     pub fn shutdown(&self, grace: Duration) -> Shutdown {
         let shared = &self.shared;
         tracing::debug!(target: "gvl_lab::executor", name = shared.name, ?grace, "shutting down");
         shared.queue.stop();
         if worker::is_own(shared) {
-            // A task that ends its own executor cannot wait for itself.
             return self.report(false, 0);
         }
+        released(|| self.drain_or_cancel(grace))
+    }
+
+    fn drain_or_cancel(&self, grace: Duration) -> Shutdown {
+        let shared = &self.shared;
         if shared.queue.wait_until_deserted(Instant::now().checked_add(grace)) {
             return self.report(true, 0);
         }
+        shared.cancelling.store(true, Relaxed);
         let queued = shared.queue.drain();
         let running: Vec<_> =
             shared.desks.lock().iter().filter_map(|desk| desk.job.lock().clone()).collect();
-        let ended = queued.iter().chain(&running).filter(|job| job.end(TaskError::Cancelled));
-        let cancelled = ended.count() as u64;
-        shared.queue.stop();
+        let cancelled = queued.into_iter().chain(running).map(cancel).sum();
         // Those that reach a checkpoint leave at once; a moment is enough, and the rest is told.
         shared.queue.wait_until_deserted(Some(Instant::now() + LAST_MOMENT));
         self.report(false, cancelled)
@@ -156,6 +166,14 @@ impl Executor {
     fn report(&self, drained: bool, cancelled: u64) -> Shutdown {
         Shutdown { drained, cancelled, threads_left: self.shared.queue.count().1 }
     }
+}
+
+/// Cancels a job; how many tasks that ended.
+fn cancel(job: Arc<dyn Job>) -> u64 {
+    let ended = job.end(TaskError::Cancelled);
+    // The last one to let go of the task drops its value.
+    contain(|| drop(job));
+    u64::from(ended)
 }
 
 /// How long a shutdown whose grace is over waits for threads that were told to stop.
@@ -170,7 +188,7 @@ impl Drop for Executor {
 
 impl Shared {
     /// A pool whose threads are still to be started.
-    pub(super) fn new(name: String, queue: Queue, lock: Arc<Lock>) -> Self {
+    pub(super) fn new(name: String, queue: Queue<Arc<dyn Job>>, lock: Arc<Lock>) -> Self {
         Self {
             name,
             queue,
@@ -179,12 +197,55 @@ impl Shared {
             counters: Arc::default(),
             deadlines: Deadlines::default(),
             started: AtomicU32::new(0),
+            cancelling: AtomicBool::new(false),
         }
     }
 
+    /// Queues a job that nobody else has yet, and starts a thread where it needs one.
+    fn submit(
+        self: &Arc<Self>,
+        job: impl Fn() -> Arc<dyn Job>,
+        has_deadline: bool,
+    ) -> Result<(), RejectedWhy> {
+        if has_deadline {
+            self.deadlines.start().map_err(|_| RejectedWhy::NoThread)?;
+        }
+        let Pushed::StartThread = self.queue.push(worker::is_own(self), &job)? else {
+            return Ok(());
+        };
+        let Err(mut refused) = self.start_thread() else { return Ok(()) };
+        let submitted = job();
+        let place = refused.left.iter().position(|left| Arc::ptr_eq(left, &submitted));
+        place.map(|place| refused.left.remove(place));
+        refused.cancel();
+        place.map_or(Ok(()), |_| Err(RejectedWhy::NoThread))
+    }
+
     /// Starts one more thread, which the queue counts as alive already.
-    pub(super) fn start_thread(self: &Arc<Self>) {
-        worker::start(self, self.started.fetch_add(1, Relaxed));
+    ///
+    /// # Errors
+    /// The system gives none. Where no other thread is left, the queue is empty then.
+    pub(super) fn start_thread(self: &Arc<Self>) -> Result<(), Refused> {
+        worker::start(self, self.started.fetch_add(1, Relaxed)).map_err(|error| {
+            tracing::warn!(target: "gvl_lab::executor", name = self.name, %error, "no thread");
+            Refused { error, left: self.queue.not_started() }
+        })
+    }
+
+    /// Whether a job that a thread takes now is one too many.
+    pub(super) fn is_cancelling(&self) -> bool {
+        // ORDERING: Relaxed; set before a shutdown looks at the desks, read after the job is on
+        // one: the desk's mutex orders them.
+        self.cancelling.load(Relaxed)
+    }
+}
+
+impl Refused {
+    /// Ends the jobs.
+    pub(super) fn cancel(self) {
+        for job in self.left {
+            cancel(job);
+        }
     }
 }
 

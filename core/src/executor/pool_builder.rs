@@ -82,7 +82,7 @@ impl ExecutorBuilder {
     ///
     /// # Errors
     /// No thread at most, more than 1024, a minimum above the maximum, a queue without room, or a
-    /// lock whose quantum is out of range.
+    /// lock whose quantum is out of range; a system that refuses the threads.
     pub fn build(self) -> Result<Executor, Error> {
         let threads = Threads::new(self.min, self.max)?;
         if self.capacity == 0 {
@@ -94,7 +94,10 @@ impl ExecutorBuilder {
         if !self.one_job {
             for _ in 0..threads.min() {
                 shared.queue.count_thread();
-                shared.start_thread();
+                if let Err(refused) = shared.start_thread() {
+                    shared.queue.stop();
+                    return Err(Error::failed("executor", refused.error, "a system with threads"));
+                }
             }
         }
         Ok(Executor { shared, grace: self.grace, deadline: self.deadline })

@@ -13,18 +13,22 @@
 //! under both locks, with nothing queued, and with each job that is taken at most one stops
 //! looking.
 
+#[cfg(all(test, model_check))]
+mod loom_tests;
+#[cfg(test)]
+#[cfg(not(model_check))]
+mod tests;
+
+use super::context::released;
 use super::error::RejectedWhy;
 use super::options::{Threads, WhenFull};
-use super::task::Job;
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use crate::sync::{AtomicUsize, Condvar, Mutex, MutexGuard, Ordering::Relaxed};
 use std::collections::VecDeque;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-pub(super) struct Queue {
-    entry: Entry,
-    exit: Exit,
+pub(super) struct Queue<J> {
+    entry: Entry<J>,
+    exit: Exit<J>,
     not_empty: Condvar,
     not_full: Condvar,
     /// Told when a thread leaves.
@@ -40,27 +44,24 @@ pub(super) struct Queue {
 
 /// Where submitters are busy; on cache lines of its own.
 #[repr(align(128))]
-#[derive(Default)]
-struct Entry {
+struct Entry<J> {
     /// Guards: jobs, free and living threads agree, and nothing is queued once it stops.
-    state: Mutex<State>,
+    state: Mutex<State<J>>,
     /// How many jobs were submitted so far; written under `state`.
     added: AtomicUsize,
 }
 
 /// Where threads are busy; on cache lines of its own.
 #[repr(align(128))]
-#[derive(Default)]
-struct Exit {
+struct Exit<J> {
     /// Guards: these are older than those of the entry.
-    jobs: Mutex<VecDeque<Arc<dyn Job>>>,
+    jobs: Mutex<VecDeque<J>>,
     /// How many jobs were taken so far; written under `jobs`.
     taken: AtomicUsize,
 }
 
-#[derive(Default)]
-struct State {
-    jobs: VecDeque<Arc<dyn Job>>,
+struct State<J> {
+    jobs: VecDeque<J>,
     /// Threads that sleep.
     idle: usize,
     /// Threads that sleep still, and were woken.
@@ -68,6 +69,8 @@ struct State {
     /// Threads that will look into the queue before they sleep: they start, or their job ended.
     looking: usize,
     alive: u32,
+    /// Threads that are alive and were told to leave.
+    leaving: u32,
     stopping: bool,
 }
 
@@ -81,9 +84,9 @@ pub(super) enum Pushed {
 
 /// How often a thread looks for work before it sleeps: a few microseconds, less than it costs to
 /// wake a sleeper.
-const LOOKS: u32 = 400;
+const LOOKS: u32 = if cfg!(model_check) { 0 } else { 400 };
 
-impl Queue {
+impl<J> Queue<J> {
     pub(super) fn new(
         threads: Threads,
         capacity: usize,
@@ -92,8 +95,8 @@ impl Queue {
         one_job: bool,
     ) -> Self {
         Self {
-            entry: Entry::default(),
-            exit: Exit::default(),
+            entry: Entry { state: Mutex::new(State::new()), added: AtomicUsize::new(0) },
+            exit: Exit { jobs: Mutex::new(VecDeque::new()), taken: AtomicUsize::new(0) },
             not_empty: Condvar::new(),
             not_full: Condvar::new(),
             fewer: Condvar::new(),
@@ -110,14 +113,18 @@ impl Queue {
     pub(super) fn push(
         &self,
         own_thread: bool,
-        job: impl FnOnce() -> Arc<dyn Job>,
+        job: impl FnOnce() -> J,
     ) -> Result<Pushed, RejectedWhy> {
         let mut state = self.entry.state.lock();
-        while !state.stopping && self.length() >= self.capacity {
+        while self.is_full(&state) {
             match self.when_full {
                 WhenFull::Reject => return Err(RejectedWhy::Full),
                 WhenFull::Wait if own_thread => return Err(RejectedWhy::WouldDeadlock),
-                WhenFull::Wait => self.not_full.wait(&mut state),
+                WhenFull::Wait => {
+                    drop(state);
+                    released(|| self.wait_for_room());
+                    state = self.entry.state.lock();
+                }
             }
         }
         if state.stopping {
@@ -139,6 +146,18 @@ impl Queue {
         Ok(if start { Pushed::StartThread } else { Pushed::Queued })
     }
 
+    /// Waits until there is room or the queue stops; somebody else may be faster.
+    fn wait_for_room(&self) {
+        let mut state = self.entry.state.lock();
+        while self.is_full(&state) {
+            self.not_full.wait(&mut state);
+        }
+    }
+
+    fn is_full(&self, state: &State<J>) -> bool {
+        !state.stopping && self.length() >= self.capacity
+    }
+
     /// Counts a thread that is there from the beginning.
     pub(super) fn count_thread(&self) {
         self.entry.state.lock().count_thread();
@@ -146,7 +165,7 @@ impl Queue {
 
     /// The next job, if there is one now; if not, the thread counts as one that looks, and has to
     /// call [`Queue::pop`].
-    pub(super) fn try_pop(&self) -> Option<Arc<dyn Job>> {
+    pub(super) fn try_pop(&self) -> Option<J> {
         let mut jobs = self.exit.jobs.lock();
         if let Some(job) = jobs.pop_front() {
             return Some(self.taken(jobs, job));
@@ -162,8 +181,9 @@ impl Queue {
     }
 
     /// The next job, waiting for one, for a thread that counts as looking; `None` when the thread
-    /// has to leave: the queue stops and is empty, or the thread was idle for too long.
-    pub(super) fn pop(&self) -> Option<Arc<dyn Job>> {
+    /// has to leave, and counts as leaving: the queue stops and is empty, or the thread was idle for
+    /// too long.
+    pub(super) fn pop(&self) -> Option<J> {
         let mut looks = LOOKS;
         loop {
             while looks > 0 && self.length() == 0 {
@@ -182,20 +202,23 @@ impl Queue {
             }
             drop(jobs);
             if state.stopping || self.is_tired(&mut state) {
+                state.leaving += 1;
                 return None;
             }
         }
     }
 
     /// Sleeps until called; then the thread counts as one that looks, or it was idle for too long.
-    fn is_tired(&self, state: &mut MutexGuard<'_, State>) -> bool {
+    fn is_tired(&self, state: &mut MutexGuard<'_, State<J>>) -> bool {
         state.idle += 1;
-        let tired = if state.alive > self.threads.min() {
-            let patience = Instant::now() + self.idle_max;
-            self.not_empty.wait_until(state, patience).timed_out()
-        } else {
-            self.not_empty.wait(state);
-            false
+        // An idle time that never ends has no instant.
+        let patience = Instant::now().checked_add(self.idle_max);
+        let tired = match patience.filter(|_| self.has_spare_threads(state)) {
+            Some(patience) => self.not_empty.wait_until(state, patience).timed_out(),
+            None => {
+                self.not_empty.wait(state);
+                false
+            }
         };
         // Whose call it was does not matter: the thread that was meant looks as well.
         if state.called > 0 {
@@ -203,18 +226,19 @@ impl Queue {
         } else {
             state.idle -= 1;
         }
-        let leaves = tired && self.length() == 0 && state.alive > self.threads.min();
+        let leaves = tired && self.length() == 0 && self.has_spare_threads(state);
         if !leaves {
             state.looking += 1;
         }
         leaves
     }
 
-    fn taken(
-        &self,
-        jobs: MutexGuard<'_, VecDeque<Arc<dyn Job>>>,
-        job: Arc<dyn Job>,
-    ) -> Arc<dyn Job> {
+    /// Whether there are more threads than the minimum, those apart that are leaving.
+    fn has_spare_threads(&self, state: &State<J>) -> bool {
+        state.alive - state.leaving > self.threads.min()
+    }
+
+    fn taken(&self, jobs: MutexGuard<'_, VecDeque<J>>, job: J) -> J {
         advance(&self.exit.taken, 1);
         drop(jobs);
         if self.capacity < usize::MAX && self.when_full == WhenFull::Wait {
@@ -233,7 +257,7 @@ impl Queue {
     }
 
     /// Counts one more thread, if there are more jobs than threads that will look for one.
-    fn starts_thread(&self, state: &mut State, length: usize) -> bool {
+    fn starts_thread(&self, state: &mut State<J>, length: usize) -> bool {
         let free = state.idle + state.called + state.looking;
         let starts = free < length && state.alive < self.threads.max();
         if starts {
@@ -247,14 +271,32 @@ impl Queue {
         self.one_job
     }
 
-    /// A thread leaves; whether another one has to take its place, which counts as alive already.
-    pub(super) fn leave(&self) -> bool {
+    /// A thread leaves, because it was told to or for a reason of its own; whether another one has to
+    /// take its place, which counts as alive already.
+    pub(super) fn leave(&self, was_told: bool) -> bool {
         let mut state = self.entry.state.lock();
         state.alive -= 1;
+        state.leaving -= u32::from(was_told);
         let replace = self.starts_thread(&mut state, self.length());
         drop(state);
         self.fewer.notify_all();
         replace
+    }
+
+    /// A thread that counts as alive could not be started; gives the jobs for which nobody is left.
+    pub(super) fn not_started(&self) -> Vec<J> {
+        let mut jobs = self.exit.jobs.lock();
+        let mut state = self.entry.state.lock();
+        state.alive -= 1;
+        state.looking -= 1;
+        let left = if state.alive == 0 { self.drain_both(&mut jobs, &mut state) } else { vec![] };
+        drop(state);
+        drop(jobs);
+        self.fewer.notify_all();
+        if !left.is_empty() {
+            self.not_full.notify_all();
+        }
+        left
     }
 
     /// Accepts nothing more; threads leave when the queue is empty. Submitters that wait are
@@ -284,10 +326,14 @@ impl Queue {
     }
 
     /// Takes out everything that is queued.
-    pub(super) fn drain(&self) -> Vec<Arc<dyn Job>> {
+    pub(super) fn drain(&self) -> Vec<J> {
         let mut jobs = self.exit.jobs.lock();
         let mut state = self.entry.state.lock();
-        let drained: Vec<_> = jobs.drain(..).chain(state.jobs.drain(..)).collect();
+        self.drain_both(&mut jobs, &mut state)
+    }
+
+    fn drain_both(&self, jobs: &mut VecDeque<J>, state: &mut State<J>) -> Vec<J> {
+        let drained: Vec<J> = jobs.drain(..).chain(state.jobs.drain(..)).collect();
         advance(&self.exit.taken, drained.len());
         drained
     }
@@ -300,7 +346,19 @@ impl Queue {
     }
 }
 
-impl State {
+impl<J> State<J> {
+    fn new() -> Self {
+        Self {
+            jobs: VecDeque::new(),
+            idle: 0,
+            called: 0,
+            looking: 0,
+            alive: 0,
+            leaving: 0,
+            stopping: false,
+        }
+    }
+
     fn count_thread(&mut self) {
         self.alive += 1;
         self.looking += 1;

@@ -7,6 +7,7 @@ use super::context::{Context, Stop};
 use super::error::TaskError;
 use super::stats::Counters;
 use crate::clock::Nanos;
+use crate::contain::{contain, discard};
 use parking_lot::Mutex;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -80,12 +81,13 @@ impl<F, T> Task<F, T> {
         }
     }
 
-    /// Sets the outcome, if there is none yet, and wakes whoever waits for it.
+    /// Sets the outcome, if there is none yet, and wakes whoever waits for it; whether it did. Never
+    /// unwinds: wakers and destructors are code of others, and run after the lock is released.
     fn settle(&self, outcome: Result<T, TaskError>) -> bool {
         let mut stage = self.stage.lock();
         if matches!(*stage, Stage::Settled(_) | Stage::Taken) {
             drop(stage);
-            // A late value is dropped outside the lock: its destructor may do anything.
+            contain(|| drop(outcome));
             return false;
         }
         match &outcome {
@@ -94,9 +96,13 @@ impl<F, T> Task<F, T> {
         }
         let before = std::mem::replace(&mut *stage, Stage::Settled(outcome));
         drop(stage);
-        if let Stage::Running(Some(waker)) | Stage::Queued(_, Some(waker)) = before {
-            waker.wake();
-        }
+        let (closure, waker) = match before {
+            Stage::Queued(closure, waker) => (Some(closure), waker),
+            Stage::Running(waker) => (None, waker),
+            Stage::Settled(_) | Stage::Taken => unreachable!("a task is settled once"),
+        };
+        contain(|| waker.into_iter().for_each(Waker::wake));
+        contain(|| drop(closure));
         true
     }
 }
@@ -119,15 +125,17 @@ where
             }
         };
         drop(stage);
-        let outcome = match catch_unwind(AssertUnwindSafe(|| closure(cx))) {
-            Ok(value) => Ok(value),
-            // The closure was told to stop, and did: the outcome stands already, or is this one.
-            Err(payload) if payload.is::<Stop>() => {
-                Err(payload.downcast_ref::<Stop>().map_or(TaskError::Cancelled, |s| s.error()))
+        match catch_unwind(AssertUnwindSafe(|| closure(cx))) {
+            Ok(value) => {
+                self.settle(Ok(value));
             }
-            Err(payload) => Err(TaskError::of_panic(&*payload)),
-        };
-        self.settle(outcome);
+            Err(payload) => {
+                // A closure that was told to stop, and did: its outcome stands already, or is this.
+                let stop = payload.downcast_ref::<Stop>().map(|stop| stop.error());
+                self.settle(Err(stop.unwrap_or_else(|| TaskError::of_panic(&*payload))));
+                discard(payload);
+            }
+        }
     }
 
     fn end(&self, error: TaskError) -> bool {
@@ -159,16 +167,19 @@ where
 {
     fn poll(&self, waker: &Waker) -> Poll<Result<T, TaskError>> {
         let mut stage = self.stage.lock();
-        match &mut *stage {
-            Stage::Queued(_, slot) | Stage::Running(slot) => {
-                match slot {
-                    Some(old) if old.will_wake(waker) => {}
-                    _ => *slot = Some(waker.clone()),
-                }
-                Poll::Pending
-            }
-            _ => Poll::Ready(take(&mut stage)),
+        if matches!(*stage, Stage::Settled(_) | Stage::Taken) {
+            return Poll::Ready(take(&mut stage));
         }
+        drop(stage);
+        // A waker is code of others: cloned before and dropped after the lock is held.
+        let waker = waker.clone();
+        let mut stage = self.stage.lock();
+        let _old = match &mut *stage {
+            Stage::Queued(_, slot) | Stage::Running(slot) => slot.replace(waker),
+            _ => return Poll::Ready(take(&mut stage)),
+        };
+        drop(stage);
+        Poll::Pending
     }
 
     fn end(&self, error: TaskError) -> bool {

@@ -1,5 +1,7 @@
 //! The promises of the pool and the loop, by counts and orders.
 
+mod odd_orders;
+
 use super::*;
 use crate::gvl::{EventKind, Gvl, Hook};
 use parking_lot::Mutex;
@@ -360,6 +362,13 @@ fn a_long_poll_is_counted_under_its_name() {
     assert_eq!(long_polls.len(), 1);
     assert_eq!((long_polls[0].task.as_str(), long_polls[0].count), ("report", 1));
     assert!(long_polls[0].max >= Duration::from_millis(3));
+}
+
+impl EventLoop {
+    /// Whether the loop's thread has ended.
+    fn has_ended(&self) -> bool {
+        *self.shared.ended.lock()
+    }
 }
 
 impl Executor {

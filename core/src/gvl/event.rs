@@ -2,6 +2,7 @@
 
 use super::policy::ThreadId;
 use crate::clock::Nanos;
+use crate::contain::contain;
 use std::fmt;
 use std::sync::Arc;
 
@@ -37,7 +38,7 @@ pub enum EventKind {
 }
 
 /// Code called at each [`Event`], on the thread it happens to, after the lock's own state is
-/// released: it may not use the same lock.
+/// released: it may not use the same lock. A panic in it is logged and goes no further.
 #[derive(Clone)]
 pub struct Hook(Arc<dyn Fn(&Event<'_>) + Send + Sync>);
 
@@ -48,7 +49,7 @@ impl Hook {
     }
 
     pub(super) fn call(&self, event: &Event<'_>) {
-        (self.0)(event);
+        contain(|| (self.0)(event));
     }
 }
 

@@ -16,7 +16,7 @@ mod ticker;
 
 use super::account::{Account, Phase, ThreadUsage, Usage};
 use super::event::{Event, EventKind, Hook};
-use super::policy::{Decision, Leave, Sched, Step, ThreadId};
+use super::policy::{Decision, Leave, Passed, Sched, Step, ThreadId};
 use super::record::Gvl;
 use crate::clock::{self, Nanos};
 use crate::sync::{Arc, AtomicBool, AtomicU64, Condvar, Mutex, MutexGuard, Ordering, Parker};
@@ -120,6 +120,8 @@ const HELD: u64 = 1;
 const SLOW: u64 = 2;
 /// The lock passed to another thread since the scheduler last knew.
 const SWITCHED: u64 = 4;
+/// Somebody took the lock, which was free, since the scheduler last knew.
+const TAKEN: u64 = 8;
 /// The owner, or the last one, is in the bits from here on.
 const OWNER: u32 = 8;
 /// Nobody has had the lock yet.
@@ -169,7 +171,7 @@ impl Lock {
             seat,
             id,
             inside: Cell::new(false),
-            left: Cell::new(u64::from(id.0) << OWNER),
+            left: Cell::new((u64::from(id.0) << OWNER) | TAKEN),
             on_this_thread: PhantomData,
         };
         member.tell(EventKind::Started, shared.now(), 0);
@@ -339,7 +341,9 @@ impl Member {
         let step = state.sched.safepoint(self.id, now);
         let yields = step.decision != Decision::Go;
         if yields {
-            self.seat.account.enter(Phase::Waiting, now);
+            if shared.accounting {
+                self.seat.account.enter(Phase::Waiting, now);
+            }
             self.seat.account.count_forced_yield();
         }
         if yields && self.is_observed() {
@@ -503,7 +507,7 @@ impl Shared {
         }
         let me = u64::from(id.0);
         let switched = if word >> OWNER == me { word & SWITCHED } else { SWITCHED };
-        let free = (me << OWNER) | switched;
+        let free = (me << OWNER) | switched | TAKEN;
         left.set(free);
         // ORDERING: as in `try_take`. Failure goes through the mutex.
         self.word.compare_exchange(word, free | HELD, Ordering::Acquire, Ordering::Relaxed).is_ok()
@@ -528,7 +532,8 @@ impl Shared {
             return false;
         }
         debug_assert_eq!(word >> OWNER, u64::from(id.0));
-        left.set(word & !HELD);
+        // A word that was not taken yet is no guess for one that is: the next to take it tells.
+        left.set((word & !HELD) | TAKEN);
         // ORDERING: as in `try_leave`. Failure goes through the mutex.
         self.word.compare_exchange(word, word & !HELD, Ordering::Release, Ordering::Relaxed).is_ok()
     }
@@ -544,7 +549,12 @@ impl Shared {
             let last = word >> OWNER;
             let last = (last != NOBODY).then_some(ThreadId(last as u32));
             let holder = last.filter(|_| word & HELD != 0);
-            state.sched.observe(holder, last, word & SWITCHED != 0);
+            let passed = match word & (SWITCHED | TAKEN) {
+                0 => Passed::Not,
+                TAKEN => Passed::Taken,
+                _ => Passed::Switched,
+            };
+            state.sched.observe(holder, last, passed);
         }
         state
     }

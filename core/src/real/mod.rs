@@ -12,6 +12,7 @@ mod run;
 mod server;
 mod tally;
 #[cfg(test)]
+#[cfg(not(model_check))]
 mod tests;
 mod waits;
 

@@ -5,6 +5,7 @@ use super::server::{Server, Watch};
 use super::tally::{Finished, Tally};
 use crate::clock::{self, Nanos, nanos};
 use crate::error::Error;
+use crate::executor::RejectedWhy;
 use crate::load::{Arrival, Driver, Load, Until};
 use crate::measure::Recording;
 use crate::model::Topology;
@@ -43,6 +44,8 @@ struct Gate {
     over: bool,
     /// More requests came than may be under way.
     flooded: bool,
+    /// Why the server takes no more requests.
+    refused: Option<RejectedWhy>,
 }
 
 /// One request on its way.
@@ -81,7 +84,7 @@ pub fn run(
         server,
         start,
         end: start.saturating_add(nanos(length)),
-        gate: Mutex::new(Gate { driver, in_flight: 0, over: false, flooded: false }),
+        gate: Mutex::new(Gate { driver, in_flight: 0, over: false, flooded: false, refused: None }),
         changed: Condvar::new(),
         tally: Mutex::new(Tally::new(workload, start)),
     });
@@ -93,6 +96,9 @@ pub fn run(
     if run.gate.lock().flooded {
         let why = format!("more than {UNDER_WAY_MAX} requests under way");
         return Err(Error::failed("load", why, "a load that the server keeps up with"));
+    }
+    if let Some(why) = run.gate.lock().refused {
+        return Err(Error::failed("server", why, "a system that gives it threads"));
     }
     let mut tally = run.tally.lock();
     let elapsed = match until {
@@ -132,7 +138,7 @@ impl Run {
             let mut gate = self.gate.lock();
             let now = clock::now();
             let done = gate.in_flight == 0 && gate.driver.is_exhausted(self.at(now));
-            if done || now >= self.end || gate.flooded {
+            if done || now >= self.end || gate.is_cut_short() {
                 gate.over = true;
                 return gate.in_flight;
             }
@@ -161,7 +167,7 @@ impl Run {
         }
         let mut due = Vec::new();
         while !gate.over
-            && !gate.flooded
+            && !gate.is_cut_short()
             && let Some(arrival) = gate.driver.take_due(now)
         {
             gate.in_flight += 1;
@@ -189,7 +195,20 @@ impl Run {
             served: None,
         };
         self.tally.lock().queued(clock::now());
-        self.server.submit(arrival.endpoint, Cursor::new(arrival.stream), Box::new(request));
+        let run = Arc::clone(self);
+        let refused = move |why| run.refuse(why);
+        let cursor = Cursor::new(arrival.stream);
+        self.server.submit(arrival.endpoint, cursor, Box::new(request), refused);
+    }
+
+    /// The server takes no more requests: the run ends, if it has not.
+    fn refuse(&self, why: RejectedWhy) {
+        let mut gate = self.gate.lock();
+        if !gate.over {
+            gate.refused = Some(why);
+        }
+        drop(gate);
+        self.changed.notify_one();
     }
 
     /// How much of the run is done.
@@ -203,6 +222,13 @@ impl Run {
             }
         }
         .min(1.0)
+    }
+}
+
+impl Gate {
+    /// Whether the run ends for a reason of its own.
+    fn is_cut_short(&self) -> bool {
+        self.flooded || self.refused.is_some()
     }
 }
 

@@ -5,7 +5,7 @@ use super::over::Over;
 use super::pools::{AsyncPools, ThreadPools};
 use super::waits::{self, Waits};
 use crate::error::Error;
-use crate::executor::{Context, EventLoop, Executor, TaskOptions};
+use crate::executor::{Context, EventLoop, Executor, RejectedWhy, TaskOptions};
 use crate::gvl::{ThreadUsage, Usage};
 use crate::measure::{GvlUse, Histogram, LoopUse, ThreadUse};
 use crate::model::{Handlers, Serving, ThreadsLive, Topology};
@@ -80,49 +80,72 @@ impl Server {
         Ok(Self { kind, site: Arc::new(site), waits })
     }
 
-    /// Takes a request in; `watch` hears of it. A server that has ended drops both.
-    pub(super) fn submit(&self, endpoint: usize, cursor: Cursor, watch: Box<impl Watch>) {
+    /// Takes a request in; `watch` hears of it. A server that has ended, or that the system gives no
+    /// thread, calls `refused` and then drops both.
+    pub(super) fn submit(
+        &self,
+        endpoint: usize,
+        cursor: Cursor,
+        watch: Box<impl Watch>,
+        refused: impl FnOnce(RejectedWhy) + Clone + Send + 'static,
+    ) {
         let site = Arc::clone(&self.site);
         let options = || TaskOptions::new().name(self.site.endpoints[endpoint].0.as_str());
         match &self.kind {
             Kind::Threads(executor) => {
-                drop(executor.spawn_with(options(), move |cx| {
+                let accepted = executor.spawn_with(options(), move |cx| {
                     watch.started();
                     watch.served(site.serve_on_thread(cx, endpoint, cursor));
-                }));
+                });
+                if let Err(rejected) = accepted {
+                    refused(rejected.why);
+                }
             }
             Kind::Loop(event_loop, Handlers::Async) => {
-                drop(event_loop.spawn_async_with(options(), async move {
+                let accepted = event_loop.spawn_async_with(options(), async move {
                     watch.started();
                     let program = &site.endpoints[endpoint].1;
                     watch.served(serve_on_loop(program, cursor, &site.futures, &site.over).await);
-                }));
+                });
+                if let Err(rejected) = accepted {
+                    refused(rejected.why);
+                }
             }
             Kind::Loop(event_loop, Handlers::Blocking) => {
-                drop(event_loop.spawn_async_with(options(), async move {
+                let accepted = event_loop.spawn_async_with(options(), async move {
                     watch.started();
                     let serve = |cx: &mut Context<'_>| site.serve_on_thread(cx, endpoint, cursor);
                     watch.served(Context::current(serve).expect("a poll holds the GVL"));
-                }));
+                });
+                if let Err(rejected) = accepted {
+                    refused(rejected.why);
+                }
             }
             Kind::Loop(event_loop, Handlers::Offloaded) => {
                 let offload = Arc::clone(event_loop);
-                drop(event_loop.spawn_async_with(options(), async move {
+                let refused_late = refused.clone();
+                let accepted = event_loop.spawn_async_with(options(), async move {
                     let mut on_loop = Waits::default();
                     on_loop.take_stock();
                     let job = offload.offload(move |cx| {
                         watch.started();
                         (site.serve_on_thread(cx, endpoint, cursor), watch)
                     });
-                    // A loop that ends meanwhile drops the request.
-                    if let Ok(handle) = job
-                        && let Ok((mut served, watch)) = handle.await
-                    {
-                        on_loop.take_stock();
-                        served.waits.add(on_loop);
-                        watch.served(served);
+                    match job {
+                        // A loop that ends meanwhile drops the request.
+                        Ok(handle) => {
+                            if let Ok((mut served, watch)) = handle.await {
+                                on_loop.take_stock();
+                                served.waits.add(on_loop);
+                                watch.served(served);
+                            }
+                        }
+                        Err(rejected) => refused_late(rejected.why),
                     }
-                }));
+                });
+                if let Err(rejected) = accepted {
+                    refused(rejected.why);
+                }
             }
         }
     }

@@ -142,3 +142,16 @@ fn a_run_that_is_cut_short_ends_at_once() {
         }
     }
 }
+
+#[test]
+fn a_system_without_threads_ends_the_run() {
+    let topology = Model::from(webrick().max_clients(4)).topology();
+    let error = crate::sync::refusal::while_on(|| {
+        super::run(&topology, &[io(ms(1))].into(), &closed(7).requests(100), 1, &mut |_| {})
+            .unwrap_err()
+    });
+    assert_eq!(
+        error.to_string(),
+        "server: the system gives the executor no thread, expected a system that gives it threads"
+    );
+}

@@ -161,3 +161,75 @@ fn handed_over_in_the_order_of_asking() {
     });
     assert_eq!(*order.lock(), [0, 1, 2, 3]);
 }
+
+#[test]
+fn ten_thousand_threads_that_come_and_go_leave_a_bounded_account() {
+    let lock = Lock::new(Gvl::cruby());
+    for _ in 0..10_000 {
+        drop(lock.join("one").acquire());
+    }
+    let state = lock.life.0.state.lock();
+    assert_eq!((state.seats.len(), state.departed.len()), (1, DEPARTED_MAX));
+    drop(state);
+    let usage = lock.usage();
+    assert_eq!(usage.iter().map(|t| t.usage.acquisitions).sum::<u64>(), 10_000);
+}
+
+/// A thread that holds the lock and one that wants it; the holder then gives way or leaves.
+fn contend(lock: &Lock, gives_way: bool) {
+    std::thread::scope(|scope| {
+        let member = lock.join("holder");
+        let mut held = member.acquire();
+        let other = scope.spawn(|| drop(lock.join("waiter").acquire()));
+        while lock.life.0.state.lock().sched.waiting() == 0 {
+            std::thread::yield_now();
+        }
+        while gives_way && !other.is_finished() {
+            held.safepoint();
+        }
+    });
+}
+
+#[test]
+fn without_accounts_no_time_is_told() {
+    let lock = Lock::builder(locks().remove(1)).accounting(false).build();
+    contend(&lock, true);
+    assert!(lock.usage().iter().all(|t| (t.usage.wait, t.usage.hold) == <_>::default()));
+}
+
+/// A lock whose system gives it no timer thread loses no wake-up, and asks again.
+#[test]
+fn a_timer_that_cannot_start_is_started_later() {
+    let lock = Lock::new(Gvl::cruby());
+    let member = lock.join("holder");
+    let held = member.acquire();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            crate::sync::refusal::while_on(|| drop(lock.join("waiter").acquire()));
+        });
+        while lock.life.0.state.lock().sched.waiting() == 0 {
+            std::thread::yield_now();
+        }
+        drop(held);
+    });
+    contend(&lock, true);
+}
+
+/// What was taken by the fast way is told to the scheduler, and nothing else is.
+#[test]
+fn a_taken_lock_is_known_from_one_that_was_not() {
+    let lock = Lock::new(Gvl::cruby());
+    let is_taken = || lock.life.0.word.load(Ordering::Relaxed) & TAKEN != 0;
+    contend(&lock, false);
+    assert!(!is_taken(), "the scheduler knows it all");
+    let member = lock.join("one");
+    assert!(!is_taken(), "joining takes nothing");
+    for _ in 0..3 {
+        for _ in 0..3 {
+            drop(member.acquire());
+            assert!(is_taken());
+        }
+        contend(&lock, false);
+        assert!(!is_taken());
+    }
+}

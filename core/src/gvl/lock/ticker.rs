@@ -1,7 +1,8 @@
 //! The timer thread of a lock: born with the first waiter, asleep while nobody waits.
 //!
 //! Told by `lock` after each step; calls [`Sched::tick`](crate::gvl::policy::Sched::tick) when the
-//! scheduler wants it. Locks whose waiters keep the time themselves never start it.
+//! scheduler wants it. Locks whose waiters keep the time themselves never start it. Where the system
+//! gives no thread the lock works on, without quanta; it asks again with each step.
 
 use super::{Shared, State};
 use crate::clock;
@@ -27,9 +28,13 @@ pub(super) fn watch(shared: &Arc<Shared>, state: &mut State) {
     }
     match state.ticker {
         Ticker::Unborn => {
-            state.ticker = Ticker::Ticking;
             let shared = Arc::clone(shared);
-            serve("gvl timer", move || run(&shared));
+            match serve("gvl timer", move || run(&shared)) {
+                Ok(()) => state.ticker = Ticker::Ticking,
+                Err(error) => {
+                    tracing::warn!(target: "gvl_lab::gvl", %error, "no timer: nobody has to yield");
+                }
+            }
         }
         Ticker::Asleep => {
             state.ticker = Ticker::Ticking;

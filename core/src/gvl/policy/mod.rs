@@ -63,6 +63,17 @@ pub enum Leave {
     Idle,
 }
 
+/// What happened to a lock while nobody waited, and the scheduler was not asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Passed {
+    /// Nobody took it.
+    Not,
+    /// It was free, and the thread that had it last took it again.
+    Taken,
+    /// Another thread took it.
+    Switched,
+}
+
 /// Where a thread is; the only place that is in no list is `Out` and the only one inside is
 /// `Holding`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -182,6 +193,10 @@ impl Sched {
         if self.last == Some(thread) {
             self.last = None;
         }
+        if self.hot == Some(thread) {
+            // Whoever gets the number next was never here.
+            self.hot = None;
+        }
         self.free.push(thread);
     }
 
@@ -281,9 +296,9 @@ impl Sched {
     }
 
     /// Takes in what happened while the lock was quiet: who holds it now, who ran last, and
-    /// whether it passed from thread to thread meanwhile. The same as the calls of
+    /// whether it was taken meanwhile. The same as the calls of
     /// [`Sched::acquire`] and [`Sched::leave`] that the driver saved itself.
-    pub fn observe(&mut self, holder: Option<ThreadId>, last: Option<ThreadId>, switched: bool) {
+    pub fn observe(&mut self, holder: Option<ThreadId>, last: Option<ThreadId>, passed: Passed) {
         debug_assert!(self.is_quiet());
         if let Some(old) = self.running.take() {
             self.at_mut(old).place = Place::Out;
@@ -292,13 +307,15 @@ impl Sched {
             self.running = Some(holder);
             self.at_mut(holder).place = Place::Holding;
         }
-        if switched {
+        if passed == Passed::Switched {
             self.running_time = 0;
             self.switch_number += 1;
         }
         self.last = last;
-        // Taking a free lock restarts the time that a waiter keeps.
-        self.timed_out = true;
+        if passed != Passed::Not {
+            // Taking a free lock restarts the time that a waiter keeps.
+            self.timed_out = true;
+        }
     }
 
     fn at(&self, thread: ThreadId) -> &Thread {

@@ -258,34 +258,64 @@ proptest! {
         prop_assert!(longest <= (threads - 1) * slice + latency, "{longest} ns");
     }
 
-    /// What the driver saves itself while nobody waits makes no difference.
+    /// What the driver saves itself while nobody waits makes no difference, whatever was before.
     #[test]
     fn a_quiet_lock_observed_is_a_lock_asked(
         gvl in exclusive(),
-        holders in proptest::collection::vec(0..3_u32, 1..20),
+        contended in any::<bool>(),
+        timed_out in any::<bool>(),
+        holders in proptest::collection::vec(0..3_u32, 0..20),
+        asker in 0..3_u32,
     ) {
         let mut asked = Sched::new(gvl, 1);
         for _ in 0..3 {
             let _ = asked.join(0);
         }
-        let mut observed = asked.clone();
-        let mut switched = false;
-        for (n, holder) in holders.iter().enumerate() {
-            let id = ThreadId(*holder);
-            if n > 0 {
-                let before = ThreadId(holders[n - 1]);
-                prop_assert_eq!(asked.leave(before, Leave::Region, 0), Step::of(Decision::Go));
-                switched |= before != id;
-            }
-            prop_assert_eq!(asked.acquire(id, 0), Step::of(Decision::Go));
+        if contended {
+            pass_on(&mut asked, timed_out);
+        } else {
+            prop_assert_eq!(asked.acquire(ThreadId(1), 0), Step::of(Decision::Go));
         }
-        let last = ThreadId(*holders.last().unwrap());
-        observed.observe(Some(last), Some(last), switched);
+        let mut observed = asked.clone();
+        let (mut last, mut passed) = (ThreadId(1), Passed::Not);
+        for holder in holders {
+            let id = ThreadId(holder);
+            prop_assert_eq!(asked.leave(last, Leave::Region, 40 * MS), Step::of(Decision::Go));
+            prop_assert_eq!(asked.acquire(id, 40 * MS), Step::of(Decision::Go));
+            passed = match passed {
+                Passed::Switched => Passed::Switched,
+                _ if last != id => Passed::Switched,
+                _ => Passed::Taken,
+            };
+            last = id;
+        }
+        observed.observe(Some(last), Some(last), passed);
         prop_assert_eq!(asked.running(), observed.running());
-        let ask = |s: &mut Sched| s.acquire(ThreadId((last.0 + 1) % 3), 5);
+        prop_assume!(asker != last.0);
+        let ask = |s: &mut Sched| s.acquire(ThreadId(asker), 50 * MS);
         prop_assert_eq!(ask(&mut asked), ask(&mut observed));
         prop_assert_eq!(asked.next_tick(), observed.next_tick());
+        let tire = |s: &mut Sched| (s.woken(ThreadId(asker), true, 500 * MS), s.safepoint(last, 501 * MS));
+        prop_assert_eq!(tire(&mut asked), tire(&mut observed));
     }
+}
+
+/// Thread 0 takes the lock, thread 1 waits, perhaps for its time, and gets it; nobody waits then.
+fn pass_on(sched: &mut Sched, timed_out: bool) {
+    let (first, second) = (ThreadId(0), ThreadId(1));
+    let _ = sched.acquire(first, 0);
+    let _ = sched.acquire(second, 0);
+    if timed_out {
+        let _ = sched.woken(second, true, 20 * MS);
+    }
+    let mut woken = sched.leave(first, Leave::Region, 30 * MS).wake;
+    while let Some(thread) = woken.pop() {
+        let step = sched.woken(thread, false, 30 * MS);
+        assert_eq!(step.decision, Decision::Go);
+        woken.extend(step.wake);
+    }
+    assert_eq!(sched.running().0, Some(second));
+    assert!(sched.is_quiet());
 }
 
 /// Two CPU-bound threads, one of which asks while the other computes: how long it waits.
@@ -347,6 +377,31 @@ fn cpython_holds_a_releasing_thread_back_until_the_switch() {
     assert_eq!((taken.decision, taken.wake.as_slice()), (Decision::Go, &[a][..]));
     assert_eq!(sched.woken(a, false, 5 * MS + 3).decision, Decision::Go);
     assert_eq!(sched.running().0, Some(b));
+}
+
+/// CRuby 3.1 keeps the period of its tick: a thread back at the lock that was passed on waits for
+/// the rest of it, not for a new one (SEMANTICS 2.1, step 2a and consequences).
+#[test]
+fn a_tick_is_a_period_of_contention() {
+    let mut sched = Sched::new(policies::find("cruby-3.1").unwrap(), 1);
+    let _ = (sched.join(0), sched.join(0));
+    pass_on(&mut sched, false);
+    sched.observe(Some(ThreadId(1)), Some(ThreadId(1)), Passed::Not);
+    let until = Some(100 * MS);
+    assert_eq!(sched.acquire(ThreadId(0), 40 * MS).decision, Decision::Wait { until });
+}
+
+#[test]
+fn a_hot_thread_that_parted_leaves_no_privilege() {
+    let mut sched = Sched::new(policies::find("cruby-master").unwrap(), 1);
+    let (a, b) = (sched.join(0), sched.join(0));
+    let _ = sched.acquire(a, 0);
+    let _ = sched.acquire(b, 1);
+    let _ = sched.leave(a, Leave::Region, 2);
+    sched.part(a);
+    let newcomer = sched.join(0);
+    assert_eq!(newcomer, a);
+    assert!(matches!(sched.acquire(newcomer, 3).decision, Decision::Wait { .. }));
 }
 
 #[test]

@@ -178,6 +178,7 @@ impl EventLoop {
     fn drain(&self, until: Option<Instant>) -> bool {
         let shared = &self.shared;
         let mut ended = shared.ended.lock();
+        let mut drained = true;
         while shared.in_flight.load(SeqCst) > 0 {
             let late = match until {
                 Some(until) => shared.changed.wait_until(&mut ended, until).timed_out(),
@@ -187,10 +188,10 @@ impl EventLoop {
                 }
             };
             if late {
+                drained = shared.in_flight.load(SeqCst) == 0;
                 break;
             }
         }
-        let drained = shared.in_flight.load(SeqCst) == 0;
         shared.end.notify_one();
         // The thread may be inside a poll that never returns: it is not waited for longer.
         let soon = Instant::now() + PROBE;

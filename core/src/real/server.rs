@@ -91,15 +91,13 @@ impl Server {
     ) {
         let site = Arc::clone(&self.site);
         let options = || TaskOptions::new().name(self.site.endpoints[endpoint].0.as_str());
-        match &self.kind {
+        let accepted = match &self.kind {
             Kind::Threads(executor) => {
                 let accepted = executor.spawn_with(options(), move |cx| {
                     watch.started();
                     watch.served(site.serve_on_thread(cx, endpoint, cursor));
                 });
-                if let Err(rejected) = accepted {
-                    refused(rejected.why);
-                }
+                accepted.map(drop).map_err(|rejected| rejected.why)
             }
             Kind::Loop(event_loop, Handlers::Async) => {
                 let accepted = event_loop.spawn_async_with(options(), async move {
@@ -107,9 +105,7 @@ impl Server {
                     let program = &site.endpoints[endpoint].1;
                     watch.served(serve_on_loop(program, cursor, &site.futures, &site.over).await);
                 });
-                if let Err(rejected) = accepted {
-                    refused(rejected.why);
-                }
+                accepted.map(drop).map_err(|rejected| rejected.why)
             }
             Kind::Loop(event_loop, Handlers::Blocking) => {
                 let accepted = event_loop.spawn_async_with(options(), async move {
@@ -117,9 +113,7 @@ impl Server {
                     let serve = |cx: &mut Context<'_>| site.serve_on_thread(cx, endpoint, cursor);
                     watch.served(Context::current(serve).expect("a poll holds the GVL"));
                 });
-                if let Err(rejected) = accepted {
-                    refused(rejected.why);
-                }
+                accepted.map(drop).map_err(|rejected| rejected.why)
             }
             Kind::Loop(event_loop, Handlers::Offloaded) => {
                 let offload = Arc::clone(event_loop);
@@ -143,10 +137,11 @@ impl Server {
                         Err(rejected) => refused_late(rejected.why),
                     }
                 });
-                if let Err(rejected) = accepted {
-                    refused(rejected.why);
-                }
+                accepted.map(drop).map_err(|rejected| rejected.why)
             }
+        };
+        if let Err(why) = accepted {
+            refused(why);
         }
     }
 

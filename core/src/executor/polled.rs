@@ -80,20 +80,23 @@ impl<F: Future> Future for Polled<F> {
 
     fn poll(self: Pin<&mut Self>, poller: &mut Poller<'_>) -> Poll<Self::Output> {
         let this = self.project();
+        let name = || {
+            let name = this.extra.as_ref().and_then(|extra| extra.name.as_deref());
+            name.unwrap_or(std::any::type_name::<F>())
+        };
+        let span = tracing::trace_span!(target: "gvl_lab::executor", "poll", name = name());
         let polled = context::with_member(|member| {
             let began = member.enter();
             let inside = Inside { member, stage: this.stage };
-            let polled = this.future.poll(poller);
+            let polled = span.in_scope(|| this.future.poll(poller));
             let ended = inside.leave();
-            this.shared.meter.polled(ended.saturating_sub(began), || {
-                let name = this.extra.as_ref().and_then(|extra| extra.name.as_deref());
-                name.unwrap_or(std::any::type_name::<F>())
-            });
+            this.shared.meter.polled(ended.saturating_sub(began), name);
             polled
         });
         if let Poll::Ready(value) = polled {
             *this.stage = Stage::Ended;
             this.shared.counters.done_on_loop();
+            span.in_scope(|| tracing::trace!(target: "gvl_lab::executor", "finished"));
             return Poll::Ready(Ok(value));
         }
         let deadline = this.extra.as_mut().and_then(|extra| extra.deadline.as_mut());
@@ -110,6 +113,9 @@ impl<F: Future> Future for Polled<F> {
 impl<F> PinnedDrop for Polled<F> {
     fn drop(self: Pin<&mut Self>) {
         let this = self.project();
+        if *this.stage != Stage::Ended {
+            tracing::trace!(target: "gvl_lab::executor", "ended without a value");
+        }
         match this.stage {
             Stage::Ended => {}
             Stage::Live => this.shared.counters.failed(&TaskError::Cancelled),

@@ -1,8 +1,13 @@
 //! The real lock on real threads: counts and orders, never times of the wall clock.
 
+use super::member::DEPARTED_MAX;
 use super::*;
+use crate::gvl::Event;
 use crate::gvl::Fairness;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{
+    AtomicUsize,
+    Ordering::{Relaxed, SeqCst},
+};
 use std::sync::{Arc as StdArc, Barrier};
 use std::time::Duration;
 
@@ -219,7 +224,7 @@ fn a_timer_that_cannot_start_is_started_later() {
 #[test]
 fn a_taken_lock_is_known_from_one_that_was_not() {
     let lock = Lock::new(Gvl::cruby());
-    let is_taken = || lock.life.0.word.load(Ordering::Relaxed) & TAKEN != 0;
+    let is_taken = || lock.life.0.word.load(Relaxed) & TAKEN != 0;
     contend(&lock, false);
     assert!(!is_taken(), "the scheduler knows it all");
     let member = lock.join("one");
@@ -232,4 +237,28 @@ fn a_taken_lock_is_known_from_one_that_was_not() {
         contend(&lock, false);
         assert!(!is_taken());
     }
+}
+
+/// A clock that counts how often it is read.
+fn counting_clock() -> Nanos {
+    READINGS.with(|n| n.set(n.get() + 1));
+    READINGS.get()
+}
+
+thread_local! {
+    static READINGS: Cell<u64> = const { Cell::new(0) };
+}
+
+#[test]
+fn taking_and_freeing_a_free_lock_reads_the_clock_twice_or_never() {
+    let readings = |accounting| {
+        let mut builder = Lock::builder(Gvl::cruby()).accounting(accounting);
+        builder.clock = counting_clock;
+        let lock = builder.build();
+        let member = lock.join("one");
+        let before = READINGS.get();
+        drop(member.acquire());
+        READINGS.get() - before
+    };
+    assert_eq!((readings(true), readings(false)), (2, 0));
 }

@@ -4,7 +4,7 @@
 //! scheduler wants it. Locks whose waiters keep the time themselves never start it. Where the system
 //! gives no thread the lock works on, without quanta; it asks again with each step.
 
-use super::{Shared, State};
+use super::shared::{Shared, State};
 use crate::clock;
 use crate::sync::{Arc, Ordering, serve};
 

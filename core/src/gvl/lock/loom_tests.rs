@@ -4,6 +4,7 @@
 //! in a model, so ticks and time-outs are told, not waited for.
 
 use super::*;
+use crate::sync::Ordering;
 use loom::cell::UnsafeCell;
 use loom::thread;
 

@@ -12,6 +12,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as Poller, Poll};
 use tokio::time::Sleep;
+use tracing::Span;
 
 #[pin_project(PinnedDrop)]
 pub(super) struct Polled<F> {
@@ -26,6 +27,8 @@ pub(super) struct Polled<F> {
 struct Extra {
     name: Option<String>,
     deadline: Option<Pin<Box<Sleep>>>,
+    /// Entered by each poll, where somebody listens.
+    span: Option<Span>,
 }
 
 /// How far the future is; what it is at its drop is its outcome.
@@ -47,8 +50,11 @@ impl<F> Polled<F> {
         name: Option<String>,
         deadline: Option<Pin<Box<Sleep>>>,
     ) -> Self {
-        let extra =
-            (name.is_some() || deadline.is_some()).then(|| Box::new(Extra { name, deadline }));
+        let shown = name.as_deref().unwrap_or(std::any::type_name::<F>());
+        let span = tracing::trace_span!(target: "gvl_lab::executor", "task", name = shown);
+        let span = Some(span).filter(|span| !span.is_disabled());
+        let extra = (name.is_some() || deadline.is_some() || span.is_some())
+            .then(|| Box::new(Extra { name, deadline, span }));
         Self { future, shared, extra, stage: Stage::Live }
     }
 }
@@ -80,23 +86,26 @@ impl<F: Future> Future for Polled<F> {
 
     fn poll(self: Pin<&mut Self>, poller: &mut Poller<'_>) -> Poll<Self::Output> {
         let this = self.project();
+        let extra = this.extra.as_deref();
         let name = || {
-            let name = this.extra.as_ref().and_then(|extra| extra.name.as_deref());
+            let name = extra.and_then(|extra| extra.name.as_deref());
             name.unwrap_or(std::any::type_name::<F>())
         };
-        let span = tracing::trace_span!(target: "gvl_lab::executor", "poll", name = name());
+        let _span = extra.and_then(|extra| extra.span.clone()).map(Span::entered);
         let polled = context::with_member(|member| {
             let began = member.enter();
             let inside = Inside { member, stage: this.stage };
-            let polled = span.in_scope(|| this.future.poll(poller));
+            let polled = this.future.poll(poller);
             let ended = inside.leave();
-            this.shared.meter.polled(ended.saturating_sub(began), name);
+            let took_ns = ended.saturating_sub(began);
+            tracing::trace!(target: "gvl_lab::executor", took_ns, "polled");
+            this.shared.meter.polled(took_ns, name);
             polled
         });
         if let Poll::Ready(value) = polled {
             *this.stage = Stage::Ended;
             this.shared.counters.done_on_loop();
-            span.in_scope(|| tracing::trace!(target: "gvl_lab::executor", "finished"));
+            tracing::trace!(target: "gvl_lab::executor", "finished");
             return Poll::Ready(Ok(value));
         }
         let deadline = this.extra.as_mut().and_then(|extra| extra.deadline.as_mut());

@@ -10,7 +10,7 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 use tracing::level_filters::LevelFilter;
 
-/// A thread's membership of a [`Lock`]; it stays on the thread that joined.
+/// A thread's membership of a [`Lock`](super::Lock); it stays on the thread that joined.
 #[derive(Debug)]
 pub struct Member {
     /// What `_life` keeps, one step nearer: it is on the way of each acquisition.

@@ -1,5 +1,7 @@
 //! The promises of the scheduler, tried on random lives of threads in virtual time.
 
+mod steps;
+
 use super::*;
 use crate::gvl::policies;
 use proptest::prelude::*;

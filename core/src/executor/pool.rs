@@ -59,7 +59,7 @@ pub(super) struct Shared {
     deadlines: Deadlines,
     started: AtomicU32,
     /// A shutdown is out of patience: what a thread takes now is cancelled.
-    cancelling: AtomicBool,
+    pub(super) cancelling: AtomicBool,
 }
 
 /// A thread that the system did not give, and the jobs for which nobody is left.

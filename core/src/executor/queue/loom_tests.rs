@@ -195,3 +195,19 @@ fn loom_a_stop_reaches_everyone() {
         assert_eq!(scene.queue.count(), (0, 0));
     });
 }
+
+/// A submitter that waits for room which nobody makes is refused.
+#[test]
+fn loom_a_stop_reaches_a_submitter_that_waits_for_room() {
+    explore(3, || {
+        let scene = Scene::new(1, 1, 1);
+        scene.queue.count_thread();
+        assert!(Scene::push(&scene, 0).is_none());
+        let submitter = {
+            let scene = StdArc::clone(&scene);
+            thread::spawn(move || scene.queue.push(false, || 1).is_err())
+        };
+        scene.queue.stop();
+        assert!(submitter.join().expect("the submitter ends"));
+    });
+}

@@ -145,6 +145,17 @@ fn a_shutdown_cancels_a_task_that_waits_for_the_lock() {
     assert!(executor.shutdown(LONG).drained);
 }
 
+/// A job that a thread took before the shutdown looked, and that came to its desk afterwards.
+#[test]
+fn a_task_that_a_shutdown_overlooks_is_cancelled_by_its_thread() {
+    let executor = pool(1);
+    executor.shared.cancelling.store(true, SeqCst);
+    let ran = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&ran);
+    let handle = executor.spawn(move |_| counted.fetch_add(1, SeqCst)).unwrap();
+    assert_eq!((handle.wait(), ran.load(SeqCst)), (Err(TaskError::Cancelled), 0));
+}
+
 #[test]
 fn a_task_with_an_outcome_runs_no_more() {
     let executor = pool(2);

@@ -220,6 +220,39 @@ fn a_timer_that_cannot_start_is_started_later() {
     contend(&lock, true);
 }
 
+/// The timer thread sleeps while nobody waits, and is roused by the next one who does.
+#[test]
+fn a_sleeping_timer_is_roused() {
+    let lock = Lock::new(locks().remove(1));
+    for _ in 0..3 {
+        contend(&lock, true);
+        while lock.life.0.state.lock().ticker != Ticker::Asleep {
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// CPython's waiters ask only if the lock did not pass on meanwhile: the fast way tells.
+#[test]
+fn a_switch_on_the_fast_way_is_known() {
+    let lock = Lock::new(Gvl::cruby());
+    let is_switched = || lock.life.0.word.load(Relaxed) & super::shared::SWITCHED != 0;
+    let (one, two) = (lock.join("one"), lock.join("two"));
+    for member in [&one, &one] {
+        drop(member.acquire());
+        let first = lock.life.0.state.lock().sched.running().1.is_none();
+        assert_eq!(is_switched(), first, "nobody had it before, or the same thread");
+    }
+    drop(two.acquire());
+    assert!(is_switched());
+    drop(two.acquire());
+    assert!(is_switched(), "until the scheduler knows");
+    drop(lock.join("three"));
+    assert!(!is_switched());
+    drop(one.acquire());
+    assert!(is_switched());
+}
+
 /// What was taken by the fast way is told to the scheduler, and nothing else is.
 #[test]
 fn a_taken_lock_is_known_from_one_that_was_not() {

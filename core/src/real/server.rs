@@ -5,7 +5,9 @@ use super::over::Over;
 use super::pools::{AsyncPools, ThreadPools};
 use super::waits::{self, Waits};
 use crate::error::Error;
-use crate::executor::{Context, EventLoop, Executor, RejectedWhy, TaskOptions};
+use crate::executor::{
+    Context, EventLoop, Executor, JoinHandle, Rejected, RejectedWhy, TaskOptions,
+};
 use crate::gvl::{ThreadUsage, Usage};
 use crate::measure::{GvlUse, Histogram, LoopUse, ThreadUse};
 use crate::model::{Handlers, Serving, ThreadsLive, Topology};
@@ -91,13 +93,13 @@ impl Server {
     ) {
         let site = Arc::clone(&self.site);
         let options = || TaskOptions::new().name(self.site.endpoints[endpoint].0.as_str());
-        let accepted = match &self.kind {
+        let refusal = match &self.kind {
             Kind::Threads(executor) => {
                 let accepted = executor.spawn_with(options(), move |cx| {
                     watch.started();
                     watch.served(site.serve_on_thread(cx, endpoint, cursor));
                 });
-                accepted.map(drop).map_err(|rejected| rejected.why)
+                reason(accepted)
             }
             Kind::Loop(event_loop, Handlers::Async) => {
                 let accepted = event_loop.spawn_async_with(options(), async move {
@@ -105,7 +107,7 @@ impl Server {
                     let program = &site.endpoints[endpoint].1;
                     watch.served(serve_on_loop(program, cursor, &site.futures, &site.over).await);
                 });
-                accepted.map(drop).map_err(|rejected| rejected.why)
+                reason(accepted)
             }
             Kind::Loop(event_loop, Handlers::Blocking) => {
                 let accepted = event_loop.spawn_async_with(options(), async move {
@@ -113,7 +115,7 @@ impl Server {
                     let serve = |cx: &mut Context<'_>| site.serve_on_thread(cx, endpoint, cursor);
                     watch.served(Context::current(serve).expect("a poll holds the GVL"));
                 });
-                accepted.map(drop).map_err(|rejected| rejected.why)
+                reason(accepted)
             }
             Kind::Loop(event_loop, Handlers::Offloaded) => {
                 let offload = Arc::clone(event_loop);
@@ -137,10 +139,10 @@ impl Server {
                         Err(rejected) => refused_late(rejected.why),
                     }
                 });
-                accepted.map(drop).map_err(|rejected| rejected.why)
+                reason(accepted)
             }
         };
-        if let Err(why) = accepted {
+        if let Some(why) = refusal {
             refused(why);
         }
     }
@@ -191,6 +193,11 @@ impl Site {
     fn serve_on_thread(&self, cx: &mut Context<'_>, endpoint: usize, cursor: Cursor) -> Served {
         serve_on_thread(cx, &self.endpoints[endpoint].1, cursor, &self.threads, &self.over)
     }
+}
+
+/// Why a submission was refused, if it was; the handle of one that was not is let go.
+fn reason<T, F>(accepted: Result<JoinHandle<T>, Rejected<F>>) -> Option<RejectedWhy> {
+    accepted.err().map(|rejected| rejected.why)
 }
 
 fn thread_use(thread: ThreadUsage) -> ThreadUse {

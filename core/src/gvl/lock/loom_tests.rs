@@ -30,6 +30,16 @@ impl Scene {
         Arc::new(Self { lock: lock(name), touched: UnsafeCell::new(0) })
     }
 
+    /// A thread that takes the lock once.
+    fn touched_by_another(this: &Arc<Self>) -> thread::JoinHandle<()> {
+        let scene = Arc::clone(this);
+        thread::spawn(move || {
+            let member = scene.lock.join("b");
+            let _held = member.acquire();
+            scene.touch();
+        })
+    }
+
     fn touch(&self) {
         // SAFETY: called by the holder alone.
         self.touched.with_mut(|n| unsafe { *n += 1 });
@@ -49,14 +59,7 @@ fn explore_within(preemptions: usize, model: impl Fn() + Sync + Send + 'static) 
 fn two_threads_take_turns(name: &'static str) {
     explore(move || {
         let scene = Scene::new(name);
-        let other = {
-            let scene = Arc::clone(&scene);
-            thread::spawn(move || {
-                let member = scene.lock.join("b");
-                let _held = member.acquire();
-                scene.touch();
-            })
-        };
+        let other = Scene::touched_by_another(&scene);
         let member = scene.lock.join("a");
         let mut held = member.acquire();
         scene.touch();
@@ -94,14 +97,7 @@ fn loom_a_requeueing_lock_loses_no_wake_up() {
 fn loom_a_tick_races_with_a_safepoint_and_a_release() {
     explore(|| {
         let scene = Scene::new("cruby-4.0");
-        let other = {
-            let scene = Arc::clone(&scene);
-            thread::spawn(move || {
-                let member = scene.lock.join("b");
-                let _held = member.acquire();
-                scene.touch();
-            })
-        };
+        let other = Scene::touched_by_another(&scene);
         let timer = {
             let scene = Arc::clone(&scene);
             thread::spawn(move || {

@@ -5,7 +5,7 @@ use crate::clock::{self, Nanos};
 use crate::gvl::account::{Phase, ThreadUsage, Usage};
 use crate::gvl::event::{Event, EventKind};
 use crate::gvl::policy::{Decision, Leave, Step, ThreadId};
-use crate::sync::{Arc, MutexGuard, Ordering};
+use crate::sync::{Arc, Ordering};
 use std::cell::Cell;
 use std::marker::PhantomData;
 use tracing::level_filters::LevelFilter;
@@ -143,15 +143,13 @@ impl Member {
             }
             self.seat.account.count_forced_yield();
         }
+        // The successor is woken first: hooks run while it does.
+        Shared::carry_out(shared, state, &step);
         if yields && self.is_observed() {
-            // The successor is woken first: hooks run while it does.
-            Shared::carry_out(shared, state, &step);
             self.tell(EventKind::Suspended, now, 0);
             self.tell(EventKind::Ready, now, 0);
-            self.sleep_until_go(step.decision);
-        } else {
-            self.follow(state, step);
         }
+        self.sleep_until_go(step.decision);
         if yields {
             self.resume(now);
         }
@@ -163,10 +161,6 @@ impl Member {
     fn wait_for_turn(&self, ask: impl FnOnce(&mut State, ThreadId, Nanos) -> Step) {
         let mut state = self.shared().open();
         let step = ask(&mut state, self.id, self.shared().now());
-        self.follow(state, step);
-    }
-
-    fn follow(&self, state: MutexGuard<'_, State>, step: Step) {
         Shared::carry_out(self.shared(), state, &step);
         self.sleep_until_go(step.decision);
     }

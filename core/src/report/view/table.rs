@@ -64,12 +64,7 @@ pub(super) fn render(report: &Report) -> String {
         }
     }
     let heading = heading::of(report);
-    format!("{heading}\n\n{}\n\n{}\n{notes}", trim_fmt(&table), details::of(&report.rows))
-}
-
-/// A table as text, without trailing blanks.
-fn trim_fmt(table: &Table) -> String {
-    table.trim_fmt()
+    format!("{heading}\n\n{}\n\n{}\n{notes}", table.trim_fmt(), details::of(&report.rows))
 }
 
 fn of_row(row: &Row) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! The second table: the other percentiles, how busy the lock was, the queue, who answered.
 
-use super::{NONE, maybe, share, trim_fmt};
+use super::{NONE, maybe, share};
 use crate::measure::figure;
 use crate::report::{Latency, Row};
 use comfy_table::presets::ASCII_MARKDOWN;
@@ -35,7 +35,7 @@ pub(super) fn of(rows: &[Row]) -> String {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    trim_fmt(&table)
+    table.trim_fmt()
 }
 
 fn latency(latency: &Latency) -> [String; 4] {

@@ -36,6 +36,7 @@
 //! the lock is built of.
 
 pub mod clock;
+pub mod cluster;
 mod contain;
 mod error;
 pub mod executor;

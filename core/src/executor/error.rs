@@ -14,6 +14,45 @@ pub enum TaskError {
     Cancelled,
     /// Its deadline passed first.
     TimedOut,
+    /// Its handler says that it failed, and how (worker processes).
+    Failed(String),
+    /// Its result is longer than the limit (worker processes).
+    TooLarge {
+        /// The result's bytes.
+        size: u64,
+        /// The most that there may be.
+        limit: u64,
+    },
+    /// The worker process that had it is gone.
+    WorkerLost {
+        /// The process.
+        pid: u32,
+        /// How it ended.
+        exit: Exit,
+    },
+    /// No worker process is left, and none can be started: why.
+    NoWorkers(String),
+}
+
+/// How a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// It exited with this status.
+    Status(i32),
+    /// It was ended by this signal.
+    Signal(i32),
+    /// It ended, and nobody knows how.
+    Unknown,
+}
+
+impl fmt::Display for Exit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Status(status) => write!(f, "exit status {status}"),
+            Self::Signal(signal) => write!(f, "signal {signal}"),
+            Self::Unknown => f.write_str("an unknown cause"),
+        }
+    }
 }
 
 impl TaskError {
@@ -23,6 +62,10 @@ impl TaskError {
             Self::Panicked(_) => "panicked",
             Self::Cancelled => "cancelled",
             Self::TimedOut => "timed out",
+            Self::Failed(_) => "failed",
+            Self::TooLarge { .. } => "too large",
+            Self::WorkerLost { .. } => "worker lost",
+            Self::NoWorkers(_) => "no workers",
         }
     }
 
@@ -43,6 +86,12 @@ impl fmt::Display for TaskError {
             Self::Panicked(message) => write!(f, "the task panicked: {message}"),
             Self::Cancelled => f.write_str("the task was cancelled"),
             Self::TimedOut => f.write_str("the task's deadline passed"),
+            Self::Failed(why) => write!(f, "the task failed: {why}"),
+            Self::TooLarge { size, limit } => {
+                write!(f, "the task's result has {size} bytes, where {limit} are the limit")
+            }
+            Self::WorkerLost { pid, exit } => write!(f, "worker {pid} was lost by {exit}"),
+            Self::NoWorkers(why) => write!(f, "there are no workers: {why}"),
         }
     }
 }
@@ -69,6 +118,17 @@ pub enum RejectedWhy {
     WouldDeadlock,
     /// There is no thread to run it, and the system gives none.
     NoThread,
+    /// Its payload is longer than the limit (worker processes).
+    TooLarge {
+        /// The payload's bytes.
+        size: u64,
+        /// The most that there may be.
+        limit: u64,
+    },
+    /// The workers have no handler of that name.
+    NoHandler,
+    /// No worker process is left, and none can be started.
+    NoWorkers,
 }
 
 impl fmt::Display for RejectedWhy {
@@ -78,6 +138,11 @@ impl fmt::Display for RejectedWhy {
             Self::ShutDown => "the executor was shut down",
             Self::WouldDeadlock => "the executor's queue is full, and its own thread would wait",
             Self::NoThread => "the system gives the executor no thread",
+            Self::TooLarge { size, limit } => {
+                return write!(f, "a payload of {size} bytes, where {limit} are the limit");
+            }
+            Self::NoHandler => "the workers have no handler of that name",
+            Self::NoWorkers => "there are no workers, and none can be started",
         })
     }
 }

@@ -25,7 +25,7 @@ mod under;
 mod worker;
 
 pub use context::{Context, Stop};
-pub use error::{Rejected, RejectedWhy, TaskError};
+pub use error::{Exit, Rejected, RejectedWhy, TaskError};
 pub use event_loop::EventLoop;
 pub use join::JoinHandle;
 pub use lag::{LongPoll, LoopStats};

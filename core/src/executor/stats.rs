@@ -61,6 +61,7 @@ impl Counters {
             TaskError::Panicked(_) => &self.panicked,
             TaskError::Cancelled => &self.cancelled,
             TaskError::TimedOut => &self.timed_out,
+            _ => return,
         };
         counter.fetch_add(1, Relaxed);
     }

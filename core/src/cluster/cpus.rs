@@ -1,0 +1,1 @@
+//! How many processors this process may use: affinity and CPU quota.

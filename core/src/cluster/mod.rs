@@ -7,14 +7,35 @@
 
 pub mod accept;
 mod app;
+mod backoff;
+mod builder;
+mod client;
+#[expect(clippy::module_inception, reason = "the room is named for its one value")]
+mod cluster;
 pub mod cpus;
+mod desk;
+mod dispatch;
+mod keeper;
 mod launch;
+mod life;
+mod link;
+mod options;
+mod place;
 pub mod setup;
+mod shared;
+mod slot;
 pub mod snapshot;
+mod stats;
 pub mod wire;
 mod worker;
 
-pub use app::App;
+pub use app::{Answer, App};
+pub use builder::ClusterBuilder;
+pub use cluster::{CallHandle, Cluster, Shutdown};
+pub use dispatch::Dispatch;
 pub use launch::Launcher;
+pub use options::CallOptions;
+pub use slot::Reply;
 pub use snapshot::Snapshot;
+pub use stats::{ClusterStats, Counts, WorkerStats};
 pub use worker::init;

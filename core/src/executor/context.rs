@@ -122,7 +122,7 @@ pub(super) fn with_member<R>(code: impl FnOnce(&Member) -> R) -> R {
 
 /// Runs `wait` with the global lock released, where this thread holds it: whoever is waited for may
 /// need it.
-pub(super) fn released<R>(wait: impl FnOnce() -> R) -> R {
+pub(crate) fn released<R>(wait: impl FnOnce() -> R) -> R {
     // A destructor may wait after the thread's own membership is gone.
     let member = MEMBER.try_with(|member| member.borrow().clone()).ok().flatten();
     match member {

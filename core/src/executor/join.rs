@@ -24,7 +24,7 @@ enum Kind<T> {
 }
 
 impl<T> JoinHandle<T> {
-    pub(super) fn of_task(task: Arc<dyn Outcome<T>>) -> Self {
+    pub(crate) fn of_task(task: Arc<dyn Outcome<T>>) -> Self {
         Self(Kind::Pool(task))
     }
 

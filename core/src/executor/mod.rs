@@ -34,3 +34,5 @@ pub use options::{TaskOptions, Threads, WhenFull};
 pub use pool::{Executor, Shutdown};
 pub use pool_builder::ExecutorBuilder;
 pub use stats::Stats;
+pub(crate) use context::released;
+pub(crate) use task::Outcome;

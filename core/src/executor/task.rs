@@ -31,7 +31,7 @@ pub(super) trait Job: Send + Sync {
 }
 
 /// A task as its handle sees it.
-pub(super) trait Outcome<T>: Send + Sync {
+pub(crate) trait Outcome<T>: Send + Sync {
     /// The outcome, or notes whom to wake when there is one.
     fn poll(&self, waker: &Waker) -> Poll<Result<T, TaskError>>;
     fn end(&self, error: TaskError) -> bool;

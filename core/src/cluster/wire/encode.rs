@@ -100,4 +100,22 @@ impl Frame {
             Self::Drain => 12,
         }
     }
+
+    /// What it is, in a word.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Setup { .. } => "Setup",
+            Self::Hello(_) => "Hello",
+            Self::Refused { .. } => "Refused",
+            Self::Task(_) => "Task",
+            Self::Done(_) => "Done",
+            Self::Accepted { .. } => "Accepted",
+            Self::Cancel { .. } => "Cancel",
+            Self::Recall => "Recall",
+            Self::Returned { .. } => "Returned",
+            Self::Ask => "Ask",
+            Self::Report { .. } => "Report",
+            Self::Drain => "Drain",
+        }
+    }
 }

@@ -169,6 +169,11 @@ pub enum WireError {
         /// The kind.
         kind: u8,
     },
+    /// A frame that the other side does not send, or not then.
+    Unexpected {
+        /// What it is.
+        frame: &'static str,
+    },
     /// A frame whose parts do not fit into it, or leave some of it over.
     Malformed {
         /// The kind.
@@ -182,6 +187,7 @@ impl fmt::Display for WireError {
             Self::TooLarge { size, limit } => {
                 write!(f, "a frame of {size} bytes, where {limit} are the limit")
             }
+            Self::Unexpected { frame } => write!(f, "a frame {frame} out of place"),
             Self::Unknown { kind } => write!(f, "a frame of the unknown kind {kind}"),
             Self::Malformed { kind } => write!(f, "a malformed frame of kind {kind}"),
         }

@@ -1,0 +1,523 @@
+//! Which task is where: the master's state, and what each event does to it.
+//!
+//! Every method changes the state under the lock of [`Shared`](super::shared::Shared) and says in
+//! [`Acts`] what is to be done once the lock is released: outcomes told, frames sent. Invariants:
+//! an entry has its slot until its outcome stands; it stays until no worker has it any more.
+
+use super::dispatch::{Lanes, WorkerId};
+use super::link::Link;
+use super::setup::WorkerReport;
+use super::slot::{Reply, Slot};
+use super::stats::Counts;
+use super::wire::{Done, Ended, Frame, Task};
+use crate::clock::{self, Nanos};
+use crate::executor::{Exit, TaskError};
+use bytes::Bytes;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Notify;
+
+/// So many queued numbers may be of tasks that have ended.
+const STALE: usize = 1024;
+
+pub(super) struct Desk {
+    pub(super) phase: Phase,
+    tasks: HashMap<u64, Entry>,
+    next: u64,
+    pub(super) lanes: Lanes,
+    pub(super) stations: HashMap<WorkerId, Station>,
+    /// The template's process, where there is one.
+    pub(super) template: Option<u32>,
+    /// The handlers that the workers have; unknown before the first is there.
+    pub(super) handlers: Option<BTreeSet<String>>,
+    /// Tasks that wait for a worker.
+    pub(super) queued: usize,
+    /// Payloads of all tasks that have not ended.
+    pub(super) bytes: usize,
+    due: BinaryHeap<Reverse<(Nanos, u64, Due)>>,
+    pub(super) counts: Counts,
+    /// The longest result.
+    pub(super) payload_max: u64,
+    /// From the deadline of a task until its worker is killed.
+    pub(super) hang: Duration,
+}
+
+/// Whether tasks are accepted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Phase {
+    Open,
+    Stopping,
+    /// There are no workers, and will not be any: why.
+    Broken(String),
+    /// The cluster's thread is gone.
+    Ended,
+}
+
+/// One worker process that serves.
+pub(super) struct Station {
+    pub(super) number: u32,
+    pub(super) pid: u32,
+    pub(super) link: Arc<Link>,
+    /// Asks for the worker's death.
+    pub(super) kill: Arc<Notify>,
+    pub(super) draining: bool,
+    /// Tasks that it has.
+    pub(super) running: u64,
+    /// Tasks that it answered with a value.
+    pub(super) ok: u64,
+    /// Tasks that it answered otherwise.
+    pub(super) failed: u64,
+    /// Its answer, since it was asked.
+    pub(super) report: Option<WorkerReport>,
+}
+
+/// A task on its way.
+struct Entry {
+    /// There until the outcome stands.
+    slot: Option<Arc<Slot>>,
+    task: Task,
+    at: At,
+    submitted: Nanos,
+    idempotent: bool,
+    /// How often it may run again.
+    reruns: u32,
+    /// Which kept connection it goes over.
+    connection: Option<u64>,
+    /// Told when its outcome stands before its worker gave one.
+    settled: Option<Arc<Notify>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum At {
+    Queued,
+    /// On a connection that no worker has accepted.
+    Backlog,
+    Worker(WorkerId),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Due {
+    Deadline,
+    Hang,
+}
+
+/// What a submission brings.
+pub(super) struct Order {
+    pub(super) handler: String,
+    pub(super) payload: Bytes,
+    pub(super) deadline: Option<Nanos>,
+    pub(super) idempotent: bool,
+    pub(super) reruns: u32,
+    pub(super) connection: Option<u64>,
+}
+
+/// What is to be done once the desk's lock is released.
+#[derive(Default)]
+#[must_use = "an act that is not done is a lost task"]
+pub(super) struct Acts {
+    outcomes: Vec<(Arc<Slot>, Result<Reply, TaskError>)>,
+    /// Links with frames put in.
+    links: Vec<Arc<Link>>,
+    notified: Vec<Arc<Notify>>,
+    /// Tasks for connections of their own.
+    pub(super) outgoing: Vec<u64>,
+}
+
+impl Desk {
+    pub(super) fn new(lanes: Lanes, payload_max: u64, hang: Duration) -> Self {
+        Self {
+            phase: Phase::Open,
+            tasks: HashMap::new(),
+            next: 1,
+            lanes,
+            stations: HashMap::new(),
+            template: None,
+            handlers: None,
+            queued: 0,
+            bytes: 0,
+            due: BinaryHeap::new(),
+            counts: Counts::default(),
+            payload_max,
+            hang,
+        }
+    }
+
+    /// Accepts a task; `slot` makes the place of its outcome from its number. `backlog`: it goes
+    /// over a connection instead of a queue.
+    pub(super) fn accept(
+        &mut self,
+        order: Order,
+        backlog: bool,
+        slot: impl FnOnce(u64) -> Arc<Slot>,
+        acts: &mut Acts,
+    ) -> (Arc<Slot>, Option<Nanos>) {
+        let number = self.next;
+        self.next += 1;
+        let slot = slot(number);
+        let Order { handler, payload, deadline, idempotent, reruns, connection } = order;
+        self.bytes += payload.len();
+        let task = Task { task: number, deadline: deadline.unwrap_or(0), handler, payload };
+        let entry = Entry {
+            slot: Some(Arc::clone(&slot)),
+            task,
+            at: if backlog { At::Backlog } else { At::Queued },
+            submitted: clock::now(),
+            idempotent,
+            reruns,
+            connection,
+            settled: None,
+        };
+        self.tasks.insert(number, entry);
+        let first = deadline.filter(|at| self.due.peek().is_none_or(|Reverse(due)| *at < due.0));
+        if let Some(at) = deadline {
+            self.due.push(Reverse((at, number, Due::Deadline)));
+        }
+        if backlog {
+            acts.outgoing.push(number);
+        } else {
+            self.queued += 1;
+            if let Some(worker) = self.lanes.submit(number) {
+                self.feed(worker, acts);
+            }
+        }
+        (slot, first)
+    }
+
+    /// A worker serves.
+    pub(super) fn open(&mut self, id: WorkerId, slots: u32, station: Station, acts: &mut Acts) {
+        self.stations.insert(id, station);
+        self.lanes.open(id, slots);
+        self.feed_all(acts);
+    }
+
+    /// A worker takes no more tasks; it gives back what it has not begun.
+    pub(super) fn close(&mut self, id: WorkerId, acts: &mut Acts) {
+        let Some(station) = self.stations.get_mut(&id) else { return };
+        if !std::mem::replace(&mut station.draining, true) {
+            acts.send(&station.link, &Frame::Recall);
+            acts.send(&station.link, &Frame::Drain);
+        }
+        self.lanes.close(id);
+        self.feed_all(acts);
+    }
+
+    /// A worker told that tasks ended.
+    pub(super) fn done(&mut self, id: WorkerId, done: Vec<Done>, acts: &mut Acts) {
+        for done in done {
+            self.done_one(id, done, acts);
+        }
+        self.feed(id, acts);
+        self.recall(acts);
+    }
+
+    fn done_one(&mut self, id: WorkerId, done: Done, acts: &mut Acts) {
+        // A worker may only speak of what it was given.
+        if self.tasks.get(&done.task).is_none_or(|entry| entry.at != At::Worker(id)) {
+            return;
+        }
+        let entry = self.tasks.remove(&done.task).expect("it was there");
+        self.bytes -= entry.task.payload.len();
+        let ran = (done.timings.started > 0)
+            .then(|| done.timings.finished.saturating_sub(done.timings.started));
+        self.lanes.ended(id, entry.task.payload.len(), ran.map(Duration::from_nanos));
+        let station = self.stations.get_mut(&id).expect("a worker with tasks has a station");
+        station.running -= 1;
+        let outcome = match done.ended {
+            Ended::Ok(bytes) => Ok(Reply {
+                bytes,
+                pid: station.pid,
+                submitted: entry.submitted,
+                timings: done.timings,
+            }),
+            Ended::Failed(why) => Err(TaskError::Failed(why)),
+            Ended::Panicked(message) => Err(TaskError::Panicked(message)),
+            Ended::Cancelled => Err(TaskError::Cancelled),
+            Ended::TimedOut => Err(TaskError::TimedOut),
+            Ended::TooLarge { size } => Err(TaskError::TooLarge { size, limit: self.payload_max }),
+            Ended::NoHandler => Err(TaskError::Failed(format!(
+                "worker {} has no handler {:?}",
+                station.pid, entry.task.handler
+            ))),
+        };
+        if outcome.is_ok() {
+            station.ok += 1;
+        } else {
+            station.failed += 1;
+        }
+        if let Some(slot) = entry.slot {
+            self.counts.count(&outcome);
+            acts.outcomes.push((slot, outcome));
+        }
+    }
+
+    /// A worker gave back tasks that it has not begun.
+    pub(super) fn returned(&mut self, id: WorkerId, tasks: &[u64], acts: &mut Acts) {
+        let mut again = Vec::new();
+        for task in tasks {
+            let Some(entry) = self.tasks.get_mut(task).filter(|e| e.at == At::Worker(id)) else {
+                continue;
+            };
+            let bytes = entry.task.payload.len();
+            self.lanes.ended(id, bytes, None);
+            self.stations.get_mut(&id).expect("it has tasks").running -= 1;
+            if entry.slot.is_some() {
+                entry.at = At::Queued;
+                self.queued += 1;
+                again.push(*task);
+            } else {
+                self.bytes -= bytes;
+                self.tasks.remove(task);
+            }
+        }
+        self.lanes.recalled(id);
+        self.lanes.queue_again(again);
+        self.feed_all(acts);
+    }
+
+    /// A worker is gone: what it had is lost, or runs again.
+    pub(super) fn lost(&mut self, id: WorkerId, pid: u32, exit: Exit, acts: &mut Acts) {
+        self.lanes.remove(id);
+        self.stations.remove(&id);
+        let theirs = self.tasks.iter().filter(|(_, entry)| entry.at == At::Worker(id));
+        let mut theirs: Vec<u64> = theirs.map(|(task, _)| *task).collect();
+        // In the order in which they came.
+        theirs.sort_unstable();
+        let mut again = Vec::new();
+        for task in theirs {
+            let entry = self.tasks.get_mut(&task).expect("it was just there");
+            if entry.slot.is_some() && entry.idempotent && entry.reruns > 0 {
+                entry.reruns -= 1;
+                entry.at = At::Queued;
+                self.queued += 1;
+                self.counts.reruns += 1;
+                again.push(task);
+            } else {
+                self.remove(task, TaskError::WorkerLost { pid, exit }, acts);
+            }
+        }
+        self.put_back(again);
+        self.feed_all(acts);
+    }
+
+    /// Tasks that have no worker any more and may run again.
+    fn put_back(&mut self, tasks: Vec<u64>) {
+        if !self.lanes.is_kernels() {
+            self.lanes.queue_again(tasks);
+            return;
+        }
+        for task in tasks {
+            self.queued -= 1;
+            self.tasks.get_mut(&task).expect("it is there").at = At::Backlog;
+        }
+    }
+
+    /// Ends a task without its worker, unless its outcome stands; whether it did.
+    pub(super) fn end_task(&mut self, task: u64, error: TaskError, acts: &mut Acts) -> bool {
+        let Some(entry) = self.tasks.get_mut(&task) else { return false };
+        if entry.slot.is_none() {
+            return false;
+        }
+        match entry.at {
+            At::Worker(id) => {
+                let slot = entry.slot.take().expect("it was just there");
+                acts.notified.extend(entry.settled.clone());
+                if let Some(station) = self.stations.get(&id)
+                    && entry.settled.is_none()
+                {
+                    acts.send(&station.link, &Frame::Cancel { task });
+                }
+                self.settle(slot, error, acts);
+            }
+            At::Queued | At::Backlog => {
+                acts.notified.extend(entry.settled.clone());
+                self.remove(task, error, acts);
+            }
+        }
+        true
+    }
+
+    /// Forgets a task and ends it with `error`, unless its outcome stands.
+    fn remove(&mut self, task: u64, error: TaskError, acts: &mut Acts) {
+        let entry = self.tasks.remove(&task).expect("it was just there");
+        self.bytes -= entry.task.payload.len();
+        if entry.at == At::Queued {
+            self.queued -= 1;
+            if self.lanes.queued() > 2 * self.queued + STALE {
+                let tasks = &self.tasks;
+                self.lanes.retain(|task| tasks.contains_key(&task));
+            }
+        }
+        if let Some(slot) = entry.slot {
+            self.settle(slot, error, acts);
+        }
+    }
+
+    fn settle(&mut self, slot: Arc<Slot>, error: TaskError, acts: &mut Acts) {
+        let outcome = Err(error);
+        self.counts.count(&outcome);
+        acts.outcomes.push((slot, outcome));
+    }
+
+    /// Ends every task that has no outcome.
+    pub(super) fn end_all(&mut self, error: &TaskError, acts: &mut Acts) -> u64 {
+        let open: Vec<u64> =
+            self.tasks.iter().filter(|(_, e)| e.slot.is_some()).map(|(task, _)| *task).collect();
+        for task in &open {
+            self.end_task(*task, error.clone(), acts);
+        }
+        open.len() as u64
+    }
+
+    /// Ends tasks whose deadline has come, and workers that hang in one.
+    pub(super) fn expire(&mut self, now: Nanos, acts: &mut Acts) -> Option<Nanos> {
+        while let Some(Reverse((at, task, due))) = self.due.peek().copied() {
+            if at > now {
+                return Some(at);
+            }
+            self.due.pop();
+            match due {
+                Due::Deadline => {
+                    if self.end_task(task, TaskError::TimedOut, acts)
+                        && self.tasks.contains_key(&task)
+                    {
+                        let hang = at.saturating_add(clock::nanos(self.hang));
+                        self.due.push(Reverse((hang, task, Due::Hang)));
+                    }
+                }
+                Due::Hang => {
+                    if let Some(At::Worker(id)) = self.tasks.get(&task).map(|entry| entry.at)
+                        && let Some(station) = self.stations.get(&id)
+                    {
+                        tracing::warn!(target: "gvl_lab::cluster", pid = station.pid, task, "hangs");
+                        acts.notified.push(Arc::clone(&station.kill));
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// Whether a worker was told to end.
+    pub(super) fn is_draining(&self, id: WorkerId) -> bool {
+        self.stations.get(&id).is_none_or(|station| station.draining)
+    }
+
+    /// Asks every worker for its report.
+    pub(super) fn ask(&mut self, acts: &mut Acts) {
+        for station in self.stations.values_mut() {
+            station.report = None;
+            acts.send(&station.link, &Frame::Ask);
+        }
+    }
+
+    /// A worker reported; what is no report counts as an empty one.
+    pub(super) fn reported(&mut self, id: WorkerId, report: Option<WorkerReport>) {
+        if let Some(station) = self.stations.get_mut(&id) {
+            station.report = Some(report.unwrap_or_default());
+        }
+    }
+
+    /// Whether any task has no outcome.
+    pub(super) fn has_open(&self) -> bool {
+        self.tasks.values().any(|entry| entry.slot.is_some())
+    }
+
+    /// Sends a worker what it has room for.
+    fn feed(&mut self, id: WorkerId, acts: &mut Acts) {
+        let Some(station) = self.stations.get_mut(&id) else { return };
+        while let Some(task) = self.lanes.take(id) {
+            let entry = self.tasks.get_mut(&task);
+            let Some(entry) = entry.filter(|entry| entry.at == At::Queued) else {
+                self.lanes.sent(id, None);
+                continue;
+            };
+            self.lanes.sent(id, Some(entry.task.payload.len()));
+            entry.at = At::Worker(id);
+            self.queued -= 1;
+            station.running += 1;
+            acts.send(&station.link, &Frame::Task(entry.task.clone()));
+        }
+    }
+
+    fn feed_all(&mut self, acts: &mut Acts) {
+        for id in self.lanes.with_room() {
+            self.feed(id, acts);
+        }
+    }
+
+    fn recall(&mut self, acts: &mut Acts) {
+        if let Some(id) = self.lanes.recall()
+            && let Some(station) = self.stations.get(&id)
+        {
+            acts.send(&station.link, &Frame::Recall);
+        }
+    }
+
+    /// The frame of a task for a connection of its own, which connection that is if it is kept, and
+    /// what tells that its outcome stands. `None`: it has ended.
+    pub(super) fn outgoing(&mut self, task: u64) -> Option<(Frame, Option<u64>, Arc<Notify>)> {
+        let entry = self.tasks.get_mut(&task)?;
+        let settled = Arc::clone(entry.settled.get_or_insert_default());
+        Some((Frame::Task(entry.task.clone()), entry.connection, settled))
+    }
+
+    /// A worker accepted the connection of a task; whether it is one of ours that is there.
+    pub(super) fn accepted(&mut self, task: u64, pid: u32) -> Option<WorkerId> {
+        let (id, station) = self.stations.iter_mut().find(|(_, s)| s.pid == pid)?;
+        let entry = self.tasks.get_mut(&task)?;
+        if entry.at == At::Backlog {
+            entry.at = At::Worker(*id);
+            station.running += 1;
+            self.lanes.given(*id, entry.task.payload.len());
+        }
+        Some(*id)
+    }
+}
+
+impl Desk {
+    /// Whether a worker has the task.
+    pub(super) fn has_begun(&self, task: u64) -> bool {
+        self.tasks.get(&task).is_some_and(|entry| matches!(entry.at, At::Worker(_)))
+    }
+
+    /// The worker that accepted a task's connection told that it ended.
+    pub(super) fn answered(&mut self, done: Done, acts: &mut Acts) {
+        if let Some(At::Worker(id)) = self.tasks.get(&done.task).map(|entry| entry.at) {
+            self.done(id, vec![done], acts);
+        }
+    }
+}
+
+impl Station {
+    pub(super) fn new(number: u32, pid: u32, link: &Arc<Link>, kill: &Arc<Notify>) -> Self {
+        let (link, kill) = (Arc::clone(link), Arc::clone(kill));
+        let (draining, running, ok, failed, report) = (false, 0, 0, 0, None);
+        Self { number, pid, link, kill, draining, running, ok, failed, report }
+    }
+}
+
+impl Acts {
+    /// Puts a frame in the line of a link, which is flushed later.
+    pub(super) fn send(&mut self, link: &Arc<Link>, frame: &Frame) {
+        link.put(frame);
+        if !self.links.iter().any(|known| Arc::ptr_eq(known, link)) {
+            self.links.push(Arc::clone(link));
+        }
+    }
+
+    /// Does it. The lock is released; wakers are code of others.
+    pub(super) fn run(self) {
+        self.links.iter().for_each(|link| link.flush());
+        self.notified.iter().for_each(|notify| notify.notify_one());
+        for (slot, outcome) in self.outcomes {
+            slot.settle(outcome);
+        }
+    }
+
+    /// Whether any task ended or left its queue.
+    pub(super) fn made_room(&self) -> bool {
+        !(self.outcomes.is_empty() && self.links.is_empty())
+    }
+}

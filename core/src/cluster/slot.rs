@@ -1,0 +1,102 @@
+//! The place of one task's outcome: set once, by whoever comes first.
+
+use super::shared::Shared;
+use super::wire::Timings;
+use crate::clock::Nanos;
+use crate::contain::contain;
+use crate::executor::{Outcome, TaskError};
+use bytes::Bytes;
+use parking_lot::Mutex;
+use std::sync::Weak;
+use std::task::{Poll, Waker};
+
+/// What a task's handler gave, and how it went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    /// The bytes.
+    pub bytes: Bytes,
+    /// The worker's process.
+    pub pid: u32,
+    /// When the task was submitted, on the clock of the timings.
+    pub submitted: Nanos,
+    /// When the task was where in its worker.
+    pub timings: Timings,
+}
+
+/// A task's outcome, for its handle and its cluster.
+pub(super) struct Slot {
+    task: u64,
+    /// Guards: exactly one outcome, and nobody who waits for it is forgotten.
+    stage: Mutex<Stage>,
+    cluster: Weak<Shared>,
+}
+
+enum Stage {
+    Open(Option<Waker>),
+    /// Nobody has a handle: this is called with the outcome.
+    Then(Then),
+    Settled(Result<Reply, TaskError>),
+    Taken,
+}
+
+/// What is done with an outcome.
+pub(super) type Then = Box<dyn FnOnce(Result<Reply, TaskError>) + Send>;
+
+impl Slot {
+    /// The place of an outcome that a handle takes, or `then`.
+    pub(super) fn new(task: u64, cluster: Weak<Shared>, then: Option<Then>) -> Self {
+        let stage = then.map_or(Stage::Open(None), Stage::Then);
+        Self { task, stage: Mutex::new(stage), cluster }
+    }
+
+    /// Sets the outcome, if there is none yet, and wakes whoever waits for it; whether it did.
+    pub(super) fn settle(&self, outcome: Result<Reply, TaskError>) -> bool {
+        let mut stage = self.stage.lock();
+        match std::mem::replace(&mut *stage, Stage::Taken) {
+            Stage::Open(waker) => {
+                *stage = Stage::Settled(outcome);
+                drop(stage);
+                contain(|| waker.into_iter().for_each(Waker::wake));
+                true
+            }
+            Stage::Then(then) => {
+                drop(stage);
+                contain(|| then(outcome));
+                true
+            }
+            settled => {
+                *stage = settled;
+                false
+            }
+        }
+    }
+}
+
+impl Outcome<Reply> for Slot {
+    fn poll(&self, waker: &Waker) -> Poll<Result<Reply, TaskError>> {
+        // A waker is code of others: cloned and dropped outside of the lock.
+        let waker = waker.clone();
+        let mut stage = self.stage.lock();
+        let _old = match &mut *stage {
+            Stage::Open(slot) => slot.replace(waker),
+            _ => return Poll::Ready(take(&mut stage)),
+        };
+        drop(stage);
+        Poll::Pending
+    }
+
+    fn end(&self, error: TaskError) -> bool {
+        self.cluster.upgrade().is_some_and(|cluster| cluster.end_task(self.task, error))
+    }
+
+    fn is_settled(&self) -> bool {
+        matches!(*self.stage.lock(), Stage::Settled(_) | Stage::Taken)
+    }
+}
+
+fn take(stage: &mut Stage) -> Result<Reply, TaskError> {
+    match std::mem::replace(stage, Stage::Taken) {
+        Stage::Settled(outcome) => outcome,
+        _ => unreachable!("a handle takes its outcome once"),
+    }
+}

@@ -7,16 +7,19 @@ use super::tally::Ended;
 use super::waits::Waits;
 use crate::executor::Context;
 use crate::workload::{Action, Cursor, Demand, PoolIndex, Program};
+use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::time::Duration;
 
 /// What became of a request, and what it asked for.
+#[derive(Serialize, Deserialize)]
 pub(super) struct Served {
     pub(super) ended: Ended,
     pub(super) demand: Demand,
     pub(super) waits: Waits,
     /// Service time inside the checkouts of each pool, by its index.
     pub(super) in_pools: SmallVec<[Duration; 2]>,
+    #[serde(skip)]
     checked_out: SmallVec<[PoolIndex; 2]>,
 }
 
@@ -32,9 +35,9 @@ impl Served {
     }
 
     /// A request whose handler never came to its end.
-    pub(super) fn panicked() -> Self {
+    pub(super) fn without_an_end(kind: &str) -> Self {
         let mut served = Self::nothing_yet();
-        served.fail("panicked");
+        served.fail(kind);
         served
     }
 

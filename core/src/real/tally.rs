@@ -2,13 +2,15 @@
 
 use super::waits::Waits;
 use crate::clock::Nanos;
-use crate::measure::{EndpointRecording, PoolRecording, QueueUse};
+use crate::measure::{EndpointRecording, Histogram, PoolRecording, QueueUse};
 use crate::workload::{Demand, Endpoint, Pool, Workload};
+use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// How a request ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Ended {
     Ok,
     Failed(String),
@@ -19,6 +21,8 @@ pub(super) struct Finished {
     pub(super) endpoint: usize,
     pub(super) intended: Nanos,
     pub(super) at: Nanos,
+    /// The worker process that had it, where there are workers.
+    pub(super) pid: Option<u32>,
     pub(super) ended: Ended,
     pub(super) demand: Demand,
     pub(super) waits: Waits,
@@ -31,7 +35,19 @@ pub(super) struct Tally {
     pub(super) pools: Vec<PoolRecording>,
     pub(super) ok: u64,
     pub(super) last_finish: Nanos,
+    /// What each worker process answered.
+    pub(super) by_process: BTreeMap<u32, Answered>,
     queue: Depth,
+    /// Steps into the queue and out of it that are told late and in any order, replayed at the end.
+    steps: Vec<(Nanos, i64)>,
+    told_late: bool,
+}
+
+/// What one worker process answered.
+#[derive(Default)]
+pub(super) struct Answered {
+    pub(super) latency: Histogram,
+    pub(super) failed: BTreeMap<String, u64>,
 }
 
 /// A number of waiting requests over time.
@@ -45,7 +61,8 @@ struct Depth {
 }
 
 impl Tally {
-    pub(super) fn new(workload: &Workload, start: Nanos) -> Self {
+    /// An empty tally; `told_late`: workers tell when they took a request only after they served it.
+    pub(super) fn new(workload: &Workload, start: Nanos, told_late: bool) -> Self {
         let endpoint = |e: &Endpoint| EndpointRecording { name: e.name.clone(), ..<_>::default() };
         let pool = |p: &Pool| PoolRecording {
             name: p.name.clone(),
@@ -57,23 +74,41 @@ impl Tally {
             pools: workload.pools.iter().map(pool).collect(),
             ok: 0,
             last_finish: start,
+            by_process: BTreeMap::new(),
             queue: Depth { since: start, ..Depth::default() },
+            steps: Vec::new(),
+            told_late,
         }
     }
 
     /// A request joined the queue in front of the threads.
     pub(super) fn queued(&mut self, at: Nanos) {
-        self.queue.change(at, 1);
+        self.step(at, 1);
     }
 
     /// A thread took a request out of the queue.
     pub(super) fn started(&mut self, at: Nanos) {
-        self.queue.change(at, -1);
+        self.step(at, -1);
+    }
+
+    fn step(&mut self, at: Nanos, by: i64) {
+        if self.told_late {
+            self.steps.push((at, by));
+        } else {
+            self.queue.change(at, by);
+        }
     }
 
     pub(super) fn finished(&mut self, finished: Finished) {
         self.last_finish = self.last_finish.max(finished.at);
         let latency = Duration::from_nanos(finished.at.saturating_sub(finished.intended));
+        if let Some(pid) = finished.pid {
+            let process = self.by_process.entry(pid).or_default();
+            match &finished.ended {
+                Ended::Ok => process.latency.record(latency),
+                Ended::Failed(kind) => *process.failed.entry(kind.clone()).or_default() += 1,
+            }
+        }
         let endpoint = &mut self.endpoints[finished.endpoint];
         endpoint.gvl_wait += finished.waits.total;
         endpoint.gvl_waits += finished.waits.count;
@@ -94,6 +129,10 @@ impl Tally {
     }
 
     pub(super) fn queue_use(&mut self, start: Nanos, end: Nanos) -> QueueUse {
+        let mut steps = std::mem::take(&mut self.steps);
+        // In at a moment before out at the same.
+        steps.sort_unstable_by_key(|(at, by)| (*at, -by));
+        steps.into_iter().filter(|(at, _)| *at <= end).for_each(|(at, by)| self.queue.change(at, by));
         self.queue.change(end, 0);
         let length = end.saturating_sub(start).max(1);
         QueueUse { depth_mean: self.queue.area as f64 / length as f64, depth_max: self.queue.max }
@@ -117,11 +156,21 @@ mod tests {
 
     #[test]
     fn the_queue_is_averaged_over_time() {
-        let mut tally = Tally::new(&Workload::new(), 100);
+        let mut tally = Tally::new(&Workload::new(), 100, false);
         tally.queued(100);
         tally.queued(150);
         tally.started(200);
         // One for 50, two for 50, one for 100, of 200 in all.
+        let queue = tally.queue_use(100, 300);
+        assert_eq!((queue.depth_mean, queue.depth_max), (1.25, 2));
+    }
+
+    #[test]
+    fn steps_that_are_told_late_count_at_their_time() {
+        let mut tally = Tally::new(&Workload::new(), 100, true);
+        tally.started(200);
+        tally.queued(150);
+        tally.queued(100);
         let queue = tally.queue_use(100, 300);
         assert_eq!((queue.depth_mean, queue.depth_max), (1.25, 2));
     }

@@ -7,12 +7,13 @@
 use crate::gvl::{Event, EventKind, Hook};
 use crate::measure::Histogram;
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Waits for the GVL: how many, and how long together.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(super) struct Waits {
     pub(super) count: u64,
     pub(super) total: Duration,

@@ -7,7 +7,7 @@ use crate::error::{Error, Mistake};
 use crate::experiment::{Entry, Experiment};
 use crate::load::Load;
 use crate::measure::Shape;
-use crate::model::{Handlers, Serving, Topology};
+use crate::model::{Dispatch, Handlers, Serving, Topology};
 use crate::real;
 use crate::report::{Machine, Report, Row};
 
@@ -123,15 +123,17 @@ fn single_process(models: &[Entry]) -> Result<(), Error> {
     let mut mistakes = Vec::new();
     for (n, entry) in models.iter().enumerate() {
         let topology = entry.model.topology();
+        if topology.dispatch == Dispatch::InProcess {
+            continue;
+        }
         let most = match topology.serving {
             Serving::Pool { .. } => 0,
             Serving::EventLoop { .. } => 1,
         };
-        if topology.workers > most {
-            let field = format!("model[{n}].{}.workers", entry.model.key());
-            let expected = format!("{most}, since the real engine runs a single process");
-            mistakes.push(Mistake::new(field, topology.workers, expected));
-        }
+        let allowed = if topology.workers > most { most.to_string() } else { "no master".into() };
+        let field = format!("model[{n}].{}.workers", entry.model.key());
+        let expected = format!("{allowed}, since the real engine runs a single process");
+        mistakes.push(Mistake::new(field, topology.workers, expected));
     }
     if mistakes.is_empty() { Ok(()) } else { Err(Error::of_mistakes(mistakes)) }
 }

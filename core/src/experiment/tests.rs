@@ -84,7 +84,7 @@ fn every_mistake_is_told_in_one_pass() {
         "name = 5\nseed = -1\nrepeat = 0\nspeed = 1\nmachine = { cores = 0 }\n\
          workload = { steps = [{ sleep = '1ms' }, { cpu = '5' }] }\n\
          load = { closed = { users = 0, requests = -1 } }\n\
-         model = [{ unicorn = {} }, { puma = { threads = 0 }, published = { x = nan } }, 5]",
+         model = [{ passenger = {} }, { puma = { threads = 0 }, published = { x = nan } }, 5]",
         &[
             "speed: this key is not allowed, expected one of name, seed, repeat, machine, \
              workload, load, model",
@@ -99,8 +99,8 @@ fn every_mistake_is_told_in_one_pass() {
              (sigma 0 to 4), { empirical = [\"1ms\", ...] }",
             "load.closed.users: 0 is not allowed, expected a whole number in 1..=1000000",
             "load.closed.requests: -1 is not allowed, expected a whole number in 1..=100000000",
-            "model[0]: a table of {unicorn} is not allowed, expected a model: one of puma, \
-             uvicorn, webrick, pool",
+            "model[0]: a table of {passenger} is not allowed, expected a model: one of puma, \
+             unicorn, webrick, uvicorn, gunicorn, apache, pool",
             "model[1].puma.threads: 0 is not allowed, expected a whole number in 1..=1024",
             "model[1].published.x: NaN is not allowed, expected a finite number, 0 or more",
             "model[2]: 5 is not allowed, expected a model such as { puma = { threads = 5 } }",

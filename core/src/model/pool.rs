@@ -1,8 +1,11 @@
 //! `pool`: the executor by itself, without a server around it.
+//!
+//! With workers, requests wait in the master's queue, not at a socket: the next one goes to
+//! whatever thread is free, in whatever worker.
 
 use super::listing::{Field, Record};
 use super::topology::slots;
-use super::{Model, ModelKind, Serving, THREADS_MAX, ThreadsLive, Topology, WORKERS_MAX};
+use super::{Dispatch, Model, ModelKind, Serving, THREADS_MAX, ThreadsLive, Topology, Workers};
 use crate::gvl::Gvl;
 use crate::value::{Fields, Value};
 
@@ -10,7 +13,11 @@ pub(super) const RECORD: Record = Record {
     key: "pool",
     summary: "a pool of threads in each worker, without a server; any lock",
     fields: &[
-        Field { key: "workers", default: "0", summary: "processes, 0 to 1024; 0: only this one" },
+        Field {
+            key: "workers",
+            default: "0",
+            summary: "processes, 0 to 1024, or \"auto\"; 0: one, without a master",
+        },
         Field { key: "threads", default: "1", summary: "threads of a worker, 1 to 1024" },
         Field {
             key: "min_threads",
@@ -29,7 +36,7 @@ pub(super) const RECORD: Record = Record {
 /// Builds the model `pool`.
 #[derive(Debug, Clone)]
 pub struct Pool {
-    workers: u32,
+    workers: Workers,
     threads: u32,
     min_threads: Option<u32>,
     gvl: Gvl,
@@ -37,13 +44,13 @@ pub struct Pool {
 
 /// Models the executor by itself: one process, one thread, the lock of CRuby 4.0.
 pub fn pool() -> Pool {
-    Pool { workers: 0, threads: 1, min_threads: None, gvl: Gvl::cruby() }
+    Pool { workers: Workers::Count(0), threads: 1, min_threads: None, gvl: Gvl::cruby() }
 }
 
 impl Pool {
-    /// Changes the number of worker processes, at most 1024; 0 is this process only.
-    pub fn workers(mut self, workers: u32) -> Self {
-        self.workers = workers;
+    /// Changes the number of worker processes, at most 1024; 0 is one process without a master.
+    pub fn workers(mut self, workers: impl Into<Workers>) -> Self {
+        self.workers = workers.into();
         self
     }
 
@@ -67,11 +74,11 @@ impl Pool {
 }
 
 fn read(fields: &Fields<'_>) -> Option<Model> {
-    let workers = fields.get("workers").map_or(Some(0), |n| n.int(0..=WORKERS_MAX.into()));
+    let workers = Workers::read(fields, 0, 0);
     let threads = fields.get("threads").map_or(Some(1), |n| n.int(1..=THREADS_MAX.into()));
     let min_threads = read_min_threads(fields, threads);
     let gvl = fields.get("gvl").map_or_else(|| Some(Gvl::cruby()), Gvl::read);
-    let (workers, threads) = (workers? as u32, threads? as u32);
+    let (workers, threads) = (workers?, threads? as u32);
     Some(Pool { workers, threads, min_threads: min_threads?, gvl: gvl? }.into())
 }
 
@@ -91,7 +98,7 @@ impl ModelKind for Pool {
 
     fn to_value(&self) -> Value {
         let mut fields = vec![
-            ("workers", Value::Int(self.workers.into())),
+            ("workers", self.workers.to_value()),
             ("threads", Value::Int(self.threads.into())),
         ];
         fields.extend(self.min_threads.map(|n| ("min_threads", Value::Int(n.into()))));
@@ -100,17 +107,22 @@ impl ModelKind for Pool {
     }
 
     fn topology(&self) -> Topology {
+        let workers = self.workers.at_least_one();
         Topology {
-            label: format!("pool {}", self.gvl.name()),
-            workers: self.workers,
+            label: format!("pool {}{}", self.gvl.name(), workers.words),
+            workers: workers.count,
             threads: self.threads,
-            slots: Some(slots(self.workers, self.threads)),
-            processes: self.workers.max(1),
+            slots: Some(slots(workers.count, self.threads)),
+            processes: workers.count.max(1),
             gvl: self.gvl.clone(),
             serving: Serving::Pool {
                 min_threads: self.min_threads.unwrap_or(self.threads),
                 max_threads: self.threads,
                 threads_live: ThreadsLive::Forever,
+            },
+            dispatch: match workers.count {
+                0 => Dispatch::InProcess,
+                _ => Dispatch::SharedQueue,
             },
         }
     }

@@ -1,29 +1,57 @@
 //! `puma`: worker processes with a pool of threads each, under CRuby's lock.
 //!
-//! Differs from Puma: versions do not differ yet. They do in how a busy worker puts off accepting
-//! (5.x and 6.x wait up to 5 ms or until not full, 7.0.4 and later a fraction of that) and in
-//! keep-alive. In single mode with a new connection for each request none of that happens, and
-//! the real engine is the same for all of them.
+//! With workers, each accepts from the master's socket, and versions differ in what a busy one does
+//! before it accepts (`Server#handle_servers` in lib/puma/server.rb):
+//!
+//! | version | with every thread busy | with any request under way |
+//! |---|---|---|
+//! | 5.0 to 5.6.9 | does not accept | accepts: `wait_for_less_busy_worker` is 0 by default |
+//! | 6.0.0 to 6.6.1 | does not accept | waits for one to end, 5 ms at most |
+//! | 7.0.0 to 7.0.3 | sleeps 0.1 ms x (reactor + 1.5 x busy) / threads | accepts |
+//! | 7.0.4 to main | the same sleep as beside | sleeps 5 ms x busy / (25 x threads) if workers >= 2 |
+//!
+//! Without `queue_requests` main has the first column of 5.x again and no sleep (puma#3969).
+//!
+//! Differs from Puma: a connection is watched between its requests in every version, while 5.x and
+//! 6.x keep a thread at it for 0.2 s and up to ten requests. In single mode nothing is accepted, so
+//! that the waits of 6.0 to 6.4 and 7.0.0 to 7.0.3 there are left out, and versions do not differ.
 
 use super::listing::{Field, Record};
 use super::pool::read_min_threads;
 use super::topology::slots;
-use super::{Model, ModelKind, Serving, THREADS_MAX, ThreadsLive, Topology, WORKERS_MAX, version};
+use super::{
+    Dispatch, Model, ModelKind, Serving, THREADS_MAX, ThreadsLive, Topology, Workers, version,
+};
+use crate::cluster::accept::{Accept, AcceptWait, Backoff, Between};
 use crate::gvl::Gvl;
-use crate::value::{Fields, Value};
+use crate::value::{Fields, Node, Value};
+use std::time::Duration;
 
 pub(super) const RECORD: Record = Record {
     key: "puma",
     summary: "Ruby's Puma: workers that accept from one socket, a pool of threads in each",
     fields: &[
-        Field { key: "workers", default: "0", summary: "processes, 0 to 1024; 0: single mode" },
+        Field {
+            key: "workers",
+            default: "0",
+            summary: "processes, 0 to 1024, or \"auto\"; 0: single mode, 1: a cluster of one",
+        },
         Field { key: "threads", default: "5", summary: "threads of a worker, 1 to 1024" },
         Field {
             key: "min_threads",
             default: "threads where given, else 0",
             summary: "threads there from the start, 0 to threads",
         },
-        Field { key: "version", default: "\"8.0.2\"", summary: "Puma's version, 5.0 to 8.x" },
+        Field {
+            key: "queue_requests",
+            default: "true",
+            summary: "whether a reactor takes requests in; without it no connection is kept",
+        },
+        Field {
+            key: "version",
+            default: "\"8.0.2\"",
+            summary: "Puma's version, 5.0 to 8.x, or \"main\"; workers accept by it",
+        },
         Field { key: "ruby", default: "\"4.0.5\"", summary: "CRuby's version, from 3.1 on" },
     ],
     read,
@@ -34,14 +62,21 @@ const THREADS: u32 = 5;
 /// `min_threads` of the same table.
 const MIN_THREADS: u32 = 0;
 const VERSION: &str = "8.0.2";
+const VERSION_ALLOWED: &str =
+    "a Puma version from 5.0 to 8.x as text, such as \"8.0.2\", or \"main\"";
+/// `wait_for_less_busy_worker` (lib/puma/configuration.rb, 6.0.0 to 8.0.2).
+const LESS_BUSY: Duration = Duration::from_millis(5);
+/// The unit of the sleep of a full worker (lib/puma/server.rb, 7.0.0 to 7.0.3).
+const WHEN_FULL: Duration = Duration::from_micros(100);
 const RUBY: &str = "4.0.5";
 
 /// Builds the model `puma`.
 #[derive(Debug, Clone)]
 pub struct Puma {
-    workers: u32,
+    workers: Workers,
     threads: Option<u32>,
     min_threads: Option<u32>,
+    queue_requests: bool,
     version: String,
     ruby: String,
 }
@@ -49,9 +84,10 @@ pub struct Puma {
 /// Models Puma 8.0.2 on CRuby 4.0.5, in single mode with 0 to 5 threads as by default.
 pub fn puma() -> Puma {
     Puma {
-        workers: 0,
+        workers: Workers::Count(0),
         threads: None,
         min_threads: None,
+        queue_requests: true,
         version: VERSION.to_owned(),
         ruby: RUBY.to_owned(),
     }
@@ -59,8 +95,8 @@ pub fn puma() -> Puma {
 
 impl Puma {
     /// Changes the number of worker processes, at most 1024; 0 is single mode.
-    pub fn workers(mut self, workers: u32) -> Self {
-        self.workers = workers;
+    pub fn workers(mut self, workers: impl Into<Workers>) -> Self {
+        self.workers = workers.into();
         self
     }
 
@@ -77,7 +113,14 @@ impl Puma {
         self
     }
 
-    /// Changes the version of Puma, 5.0 to 8.x.
+    /// Changes whether a reactor takes requests in before a thread does; without one, connections
+    /// are not kept from request to request.
+    pub fn queue_requests(mut self, queue_requests: bool) -> Self {
+        self.queue_requests = queue_requests;
+        self
+    }
+
+    /// Changes the version of Puma, 5.0 to 8.x, or `main`.
     pub fn version(mut self, version: impl Into<String>) -> Self {
         self.version = version.into();
         self
@@ -88,26 +131,65 @@ impl Puma {
         self.ruby = version.into();
         self
     }
+
+    /// How each of so many workers accepts.
+    fn accept(&self, workers: u32) -> Accept {
+        let from = |major, minor, patch| version::from(&self.version, [major, minor, patch]);
+        let is_main = self.version == version::MAIN;
+        let gate = !from(7, 0, 0) || is_main && !self.queue_requests;
+        let backoff = if from(7, 0, 4) {
+            match workers >= 2 && !gate {
+                true => Backoff::Proportional { most: LESS_BUSY },
+                false => Backoff::None,
+            }
+        } else if from(7, 0, 0) {
+            Backoff::WhenFull { unit: WHEN_FULL }
+        } else if from(6, 0, 0) {
+            Backoff::UntilOneEnds { most: LESS_BUSY }
+        } else {
+            Backoff::None
+        };
+        Accept {
+            // `IO.select` on the shared listener, then one `accept_nonblock`.
+            wait: AcceptWait::Herd,
+            only_when_free: gate,
+            backoff,
+            burst: 1,
+            between: if self.queue_requests { Between::Watched } else { Between::Closed },
+        }
+    }
 }
 
 fn read(fields: &Fields<'_>) -> Option<Model> {
-    let workers = fields.get("workers").map_or(Some(0), |n| n.int(0..=WORKERS_MAX.into()));
+    let workers = Workers::read(fields, 0, 0);
     let threads = match fields.get("threads") {
         Some(node) => node.int(1..=THREADS_MAX.into()).map(Some),
         None => Some(None),
     };
     let most = threads.map(|threads| threads.unwrap_or(THREADS.into()));
     let min_threads = read_min_threads(fields, most);
-    let version = fields.get("version").map_or_else(|| Some(VERSION.to_owned()), version::puma);
+    let queue_requests = fields.get("queue_requests").map_or(Some(true), read_bool);
+    let version = match fields.get("version") {
+        Some(node) => version::server(node, 5..=8, VERSION_ALLOWED),
+        None => Some(VERSION.to_owned()),
+    };
     let ruby = fields.get("ruby").map_or_else(|| Some(RUBY.to_owned()), version::ruby);
     let puma = Puma {
-        workers: workers? as u32,
+        workers: workers?,
         threads: threads?.map(|n| n as u32),
         min_threads: min_threads?,
+        queue_requests: queue_requests?,
         version: version?,
         ruby: ruby?,
     };
     Some(puma.into())
+}
+
+fn read_bool(node: &Node<'_>) -> Option<bool> {
+    match node.value() {
+        Value::Bool(answer) => Some(*answer),
+        _ => node.refuse("true or false"),
+    }
 }
 
 impl ModelKind for Puma {
@@ -116,9 +198,10 @@ impl ModelKind for Puma {
     }
 
     fn to_value(&self) -> Value {
-        let mut fields = vec![("workers", Value::Int(self.workers.into()))];
+        let mut fields = vec![("workers", self.workers.to_value())];
         fields.extend(self.threads.map(|n| ("threads", Value::Int(n.into()))));
         fields.extend(self.min_threads.map(|n| ("min_threads", Value::Int(n.into()))));
+        fields.push(("queue_requests", Value::Bool(self.queue_requests)));
         fields.push(("version", Value::text(&self.version)));
         fields.push(("ruby", Value::text(&self.ruby)));
         Value::table(fields)
@@ -126,18 +209,24 @@ impl ModelKind for Puma {
 
     fn topology(&self) -> Topology {
         let threads = self.threads.unwrap_or(THREADS);
+        let workers = self.workers.of_puma();
         let version = version::suffix(" ", &self.version, VERSION);
+        let ruby = version::suffix(" ruby ", &self.ruby, RUBY);
         Topology {
-            label: format!("puma{version}{}", version::suffix(" ruby ", &self.ruby, RUBY)),
-            workers: self.workers,
+            label: format!("puma{version}{ruby}{}", workers.words),
+            workers: workers.count,
             threads,
-            slots: Some(slots(self.workers, threads)),
-            processes: self.workers.max(1),
+            slots: Some(slots(workers.count, threads)),
+            processes: workers.count.max(1),
             gvl: Gvl::of_ruby(&self.ruby).expect("a checked model has a known CRuby version"),
             serving: Serving::Pool {
                 min_threads: self.min_threads.or(self.threads).unwrap_or(MIN_THREADS),
                 max_threads: threads,
                 threads_live: ThreadsLive::Forever,
+            },
+            dispatch: match workers.count {
+                0 => Dispatch::InProcess,
+                n => Dispatch::Accept(self.accept(n)),
             },
         }
     }

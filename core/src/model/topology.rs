@@ -2,6 +2,7 @@
 //!
 //! The engines and `report` read it; it is all they know of a model.
 
+use crate::cluster::accept::Accept;
 use crate::gvl::Gvl;
 
 /// The shape of a server.
@@ -9,7 +10,7 @@ use crate::gvl::Gvl;
 pub struct Topology {
     /// Names the row in a report, such as `puma` or `uvicorn def`.
     pub label: String,
-    /// Worker processes as configured; 0 is a single process without a master.
+    /// Worker processes as configured, or as many as `auto` came to; 0 is a single process.
     pub workers: u32,
     /// The threads of each worker that serve requests.
     pub threads: u32,
@@ -21,6 +22,19 @@ pub struct Topology {
     pub gvl: Gvl,
     /// How a process serves requests.
     pub serving: Serving,
+    /// How a request comes to a process, and whether there is a master beside it.
+    pub dispatch: Dispatch,
+}
+
+/// How a request comes to the process that serves it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dispatch {
+    /// There is one process and no master: Puma in single mode, uvicorn with one worker.
+    InProcess,
+    /// A master has one queue, and gives a worker its next request when a thread is free.
+    SharedQueue,
+    /// The workers of a master, one or more, accept from one socket, each as the record says.
+    Accept(Accept),
 }
 
 /// How a process serves requests.

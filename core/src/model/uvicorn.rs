@@ -1,8 +1,16 @@
 //! `uvicorn`: worker processes with an event loop each, under CPython's lock.
+//!
+//! One worker is the process itself; several have a parent that binds the socket and spawns them
+//! (supervisors/multiprocess.py, 0.35.0). Differs from uvicorn: with several workers its keep-alive
+//! responses wait for the client's delayed acknowledgement (the listener's protocol number is 0, so
+//! that asyncio leaves Nagle's algorithm on), which no model has.
 
 use super::listing::{Field, Record};
 use super::topology::slots;
-use super::{Handlers, Model, ModelKind, Serving, THREADS_MAX, Topology, WORKERS_MAX, version};
+use super::{
+    Dispatch, Handlers, Model, ModelKind, Serving, THREADS_MAX, Topology, Workers, version,
+};
+use crate::cluster::accept::{Accept, AcceptWait, Backoff, Between};
 use crate::gvl::Gvl;
 use crate::value::{Fields, Node, Value};
 
@@ -10,7 +18,11 @@ pub(super) const RECORD: Record = Record {
     key: "uvicorn",
     summary: "Python's uvicorn with Starlette: an event loop in each worker, and offload threads",
     fields: &[
-        Field { key: "workers", default: "1", summary: "processes, 1 to 1024" },
+        Field {
+            key: "workers",
+            default: "1",
+            summary: "processes, 1 to 1024, or \"auto\"; 1: no parent",
+        },
         Field {
             key: "handlers",
             default: "\"async\"",
@@ -29,14 +41,24 @@ pub(super) const RECORD: Record = Record {
 
 const PYTHON: &str = "3.13";
 /// `total_tokens` of anyio's default limiter, which Starlette uses.
-const OFFLOAD_THREADS: u32 = 40;
+pub(super) const OFFLOAD_THREADS: u32 = 40;
+/// All loops watch the listener; the first to run accepts all that is pending, up to the backlog
+/// (`_accept_connection`, Lib/asyncio/selector_events.py, 3.8 to 3.13), which is uvicorn's default
+/// of 2048 (config.py, 0.35.0). Nothing keeps a busy loop from it.
+pub(super) const ACCEPT: Accept = Accept {
+    wait: AcceptWait::Herd,
+    only_when_free: false,
+    backoff: Backoff::None,
+    burst: 2048,
+    between: Between::Watched,
+};
 const HANDLERS: [Handlers; 3] = [Handlers::Async, Handlers::Offloaded, Handlers::Blocking];
 const HANDLERS_ALLOWED: &str = "\"async\", \"def\" or \"blocking\"";
 
 /// Builds the model `uvicorn`.
 #[derive(Debug, Clone)]
 pub struct Uvicorn {
-    workers: u32,
+    workers: Workers,
     handlers: Handlers,
     python: String,
     offload_threads: u32,
@@ -45,7 +67,7 @@ pub struct Uvicorn {
 /// Models uvicorn on CPython 3.13: one worker, async handlers, 40 offload threads.
 pub fn uvicorn() -> Uvicorn {
     Uvicorn {
-        workers: 1,
+        workers: Workers::Count(1),
         handlers: Handlers::Async,
         python: PYTHON.to_owned(),
         offload_threads: OFFLOAD_THREADS,
@@ -54,8 +76,8 @@ pub fn uvicorn() -> Uvicorn {
 
 impl Uvicorn {
     /// Changes the number of worker processes, 1 to 1024.
-    pub fn workers(mut self, workers: u32) -> Self {
-        self.workers = workers;
+    pub fn workers(mut self, workers: impl Into<Workers>) -> Self {
+        self.workers = workers.into();
         self
     }
 
@@ -76,25 +98,17 @@ impl Uvicorn {
         self.offload_threads = threads;
         self
     }
-
-    /// The threads of a worker that serve requests: the loop's, or those of the offload pool.
-    fn threads(&self) -> u32 {
-        match self.handlers {
-            Handlers::Offloaded => self.offload_threads,
-            Handlers::Async | Handlers::Blocking => 1,
-        }
-    }
 }
 
 fn read(fields: &Fields<'_>) -> Option<Model> {
-    let workers = fields.get("workers").map_or(Some(1), |n| n.int(1..=WORKERS_MAX.into()));
+    let workers = Workers::read(fields, 1, 1);
     let handlers = fields.get("handlers").map_or(Some(Handlers::Async), read_handlers);
     let python = fields.get("python").map_or_else(|| Some(PYTHON.to_owned()), version::python);
     let offload_threads = fields
         .get("offload_threads")
         .map_or(Some(OFFLOAD_THREADS.into()), |n| n.int(1..=THREADS_MAX.into()));
     let uvicorn = Uvicorn {
-        workers: workers? as u32,
+        workers: workers?,
         handlers: handlers?,
         python: python?,
         offload_threads: offload_threads? as u32,
@@ -102,17 +116,37 @@ fn read(fields: &Fields<'_>) -> Option<Model> {
     Some(uvicorn.into())
 }
 
-fn read_handlers(node: &Node<'_>) -> Option<Handlers> {
+/// Reads the key `handlers`.
+pub(super) fn read_handlers(node: &Node<'_>) -> Option<Handlers> {
     let text = node.text(HANDLERS_ALLOWED)?;
     let named = HANDLERS.into_iter().find(|handlers| name_of(*handlers) == text);
     named.or_else(|| node.refuse(HANDLERS_ALLOWED))
 }
 
-fn name_of(handlers: Handlers) -> &'static str {
+/// What a document and a label call them.
+pub(super) fn name_of(handlers: Handlers) -> &'static str {
     match handlers {
         Handlers::Async => "async",
         Handlers::Offloaded => "def",
         Handlers::Blocking => "blocking",
+    }
+}
+
+/// The threads of a worker that serve requests: the loop's, or those of the offload pool.
+pub(super) fn threads(handlers: Handlers, offload_threads: u32) -> u32 {
+    match handlers {
+        Handlers::Offloaded => offload_threads,
+        Handlers::Async | Handlers::Blocking => 1,
+    }
+}
+
+/// The slots of workers with a loop each.
+pub(super) fn loop_slots(workers: u32, handlers: Handlers, offload_threads: u32) -> Option<u64> {
+    match handlers {
+        Handlers::Async => None,
+        Handlers::Offloaded | Handlers::Blocking => {
+            Some(slots(workers, threads(handlers, offload_threads)))
+        }
     }
 }
 
@@ -123,7 +157,7 @@ impl ModelKind for Uvicorn {
 
     fn to_value(&self) -> Value {
         Value::table([
-            ("workers", Value::Int(self.workers.into())),
+            ("workers", self.workers.to_value()),
             ("handlers", Value::text(name_of(self.handlers))),
             ("python", Value::text(&self.python)),
             ("offload_threads", Value::Int(self.offload_threads.into())),
@@ -132,22 +166,20 @@ impl ModelKind for Uvicorn {
 
     fn topology(&self) -> Topology {
         let python = version::suffix(" python ", &self.python, PYTHON);
+        let workers = self.workers.at_least_one();
+        let several = workers.count > 1;
         Topology {
-            label: format!("uvicorn {}{python}", name_of(self.handlers)),
-            workers: self.workers,
-            threads: self.threads(),
-            slots: match self.handlers {
-                Handlers::Async => None,
-                Handlers::Offloaded | Handlers::Blocking => {
-                    Some(slots(self.workers, self.threads()))
-                }
-            },
-            processes: self.workers.max(1),
+            label: format!("uvicorn {}{python}{}", name_of(self.handlers), workers.words),
+            workers: workers.count,
+            threads: threads(self.handlers, self.offload_threads),
+            slots: loop_slots(workers.count, self.handlers, self.offload_threads),
+            processes: workers.count.max(1),
             gvl: Gvl::of_python(&self.python).expect("a checked model has a known CPython version"),
             serving: Serving::EventLoop {
                 handlers: self.handlers,
                 offload_threads: self.offload_threads,
             },
+            dispatch: if several { Dispatch::Accept(ACCEPT) } else { Dispatch::InProcess },
         }
     }
 }

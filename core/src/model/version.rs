@@ -5,6 +5,7 @@
 use crate::error::Mistake;
 use crate::gvl::Gvl;
 use crate::value::Node;
+use std::ops::RangeInclusive;
 
 /// The longest version, in bytes.
 const LENGTH_MAX: usize = 20;
@@ -21,13 +22,30 @@ pub(super) fn python(node: &Node<'_>) -> Option<String> {
     })
 }
 
-/// Reads a Puma version.
-pub(super) fn puma(node: &Node<'_>) -> Option<String> {
-    const ALLOWED: &str = "a Puma version from 5.0 to 8.x as text, such as \"8.0.2\"";
-    read(node, ALLOWED, |text| match numbers(text).as_deref() {
-        Some([5..=8, _] | [5..=8, _, _]) => Ok(()),
-        _ => Err(Mistake::new("version", format!("\"{text}\""), ALLOWED)),
+/// The name of a server's newest code, which is later than all its numbers.
+pub(super) const MAIN: &str = "main";
+
+/// Reads a server's version: one of two or three numbers whose first is among `majors`, or
+/// [`MAIN`] where `allowed` has it.
+pub(super) fn server(
+    node: &Node<'_>,
+    majors: RangeInclusive<u32>,
+    allowed: &str,
+) -> Option<String> {
+    read(node, allowed, |text| match numbers(text).as_deref() {
+        Some([major, _] | [major, _, _]) if majors.contains(major) => Ok(()),
+        None if text == MAIN && allowed.contains(MAIN) => Ok(()),
+        _ => Err(Mistake::new("version", format!("\"{text}\""), allowed)),
     })
+}
+
+/// Whether a checked version is `least` or later; numbers that are left out count as nought.
+pub(super) fn from(version: &str, least: [u32; 3]) -> bool {
+    let Some(given) = numbers(version) else {
+        return version == MAIN;
+    };
+    let place = |n: usize| given.get(n).copied().unwrap_or(0);
+    [place(0), place(1), place(2)] >= least
 }
 
 /// A label's words for a version: none for the default, so that a label says what tells rows

@@ -4,7 +4,7 @@
 //! new connection for each request that is a thread for each request.
 
 use super::listing::{Field, Record};
-use super::{Model, ModelKind, Serving, ThreadsLive, Topology, version};
+use super::{Dispatch, Model, ModelKind, Serving, ThreadsLive, Topology, version};
 use crate::gvl::Gvl;
 use crate::value::{Fields, Value};
 
@@ -86,6 +86,7 @@ impl ModelKind for Webrick {
                 max_threads: self.max_clients,
                 threads_live: ThreadsLive::OneRequest,
             },
+            dispatch: Dispatch::InProcess,
         }
     }
 }

@@ -1,0 +1,221 @@
+//! `apache`: the processes of Apache's httpd 2.4, of one of three MPMs.
+//!
+//! What serves a request runs in httpd's own threads, as mod_php does: without a lock. With
+//! `python` it is mod_wsgi's embedded mode: each process has an interpreter, and its lock.
+//!
+//! Read at 2.4.58 (server/mpm/worker/worker.c, event/event.c; prefork.c by the same steps). Differs
+//! from httpd: there is one listener and a fixed number of processes, which stands for what
+//! `StartServers` and the spare servers come to; and the event MPM keeps any number of idle
+//! connections (`AsyncRequestWorkerFactor`).
+
+use super::listing::{Field, Record};
+use super::topology::slots;
+use super::{
+    Dispatch, Model, ModelKind, Serving, THREADS_MAX, ThreadsLive, Topology, Workers, version,
+};
+use crate::cluster::accept::{Accept, AcceptWait, Backoff, Between};
+use crate::gvl::Gvl;
+use crate::value::{Fields, Node, Value};
+use std::time::Duration;
+
+pub(super) const RECORD: Record = Record {
+    key: "apache",
+    summary: "Apache's httpd: processes that accept only for a free thread; no lock, or Python's",
+    fields: &[
+        Field {
+            key: "mpm",
+            default: "\"event\"",
+            summary: "\"prefork\" has one thread a process, \"worker\" keeps a thread at an idle \
+                      connection, \"event\" does not",
+        },
+        Field {
+            key: "workers",
+            default: "3, with prefork 5",
+            summary: "processes, 1 to 1024, or \"auto\"",
+        },
+        Field {
+            key: "threads",
+            default: "25, with prefork 1",
+            summary: "threads of a process, 1 to 1024",
+        },
+        Field {
+            key: "python",
+            default: "none: no lock",
+            summary: "CPython's version in each process (mod_wsgi), 3.8 to 3.14t",
+        },
+    ],
+    read,
+};
+
+/// `ThreadsPerChild` (`DEFAULT_THREADS_PER_CHILD`, worker.c and event.c).
+const THREADS: u32 = 25;
+/// `KeepAliveTimeout`.
+const KEEP_ALIVE: Duration = Duration::from_secs(5);
+const MPMS: [Mpm; 3] = [Mpm::Prefork, Mpm::Worker, Mpm::Event];
+const MPMS_ALLOWED: &str = "\"prefork\", \"worker\" or \"event\"";
+
+/// How httpd's processes work: its multi-processing module.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mpm {
+    /// A process serves one connection at a time, and waits at it between its requests.
+    Prefork,
+    /// The same of each thread of a process.
+    Worker,
+    /// A thread serves a request; between requests a connection is watched.
+    Event,
+}
+
+/// Builds the model `apache`.
+#[derive(Debug, Clone)]
+pub struct Apache {
+    mpm: Mpm,
+    workers: Option<Workers>,
+    threads: Option<u32>,
+    python: Option<String>,
+}
+
+/// Models httpd 2.4 with the event MPM: three processes of 25 threads, without a lock.
+pub fn apache() -> Apache {
+    Apache { mpm: Mpm::Event, workers: None, threads: None, python: None }
+}
+
+impl Apache {
+    /// Changes the MPM.
+    pub fn mpm(mut self, mpm: Mpm) -> Self {
+        self.mpm = mpm;
+        self
+    }
+
+    /// Changes the number of processes, 1 to 1024.
+    pub fn workers(mut self, workers: impl Into<Workers>) -> Self {
+        self.workers = Some(workers.into());
+        self
+    }
+
+    /// Changes the number of threads of each process, 1 to 1024; prefork has one.
+    pub fn threads(mut self, threads: u32) -> Self {
+        self.threads = Some(threads);
+        self
+    }
+
+    /// Serves with CPython in each process, 3.8 to 3.14; a trailing `t` means free-threaded.
+    pub fn python(mut self, version: impl Into<String>) -> Self {
+        self.python = Some(version.into());
+        self
+    }
+}
+
+impl Mpm {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Prefork => "prefork",
+            Self::Worker => "worker",
+            Self::Event => "event",
+        }
+    }
+
+    /// `StartServers` (`DEFAULT_START_DAEMON`).
+    fn workers(self) -> u32 {
+        match self {
+            Self::Prefork => 5,
+            Self::Worker | Self::Event => 3,
+        }
+    }
+
+    fn threads(self) -> u32 {
+        match self {
+            Self::Prefork => 1,
+            Self::Worker | Self::Event => THREADS,
+        }
+    }
+
+    /// With one listener, prefork and worker block in `accept`; event polls it beside its other
+    /// connections.
+    fn accept(self) -> Accept {
+        let (wait, between) = match self {
+            Self::Prefork | Self::Worker => {
+                (AcceptWait::Blocking, Between::HeldByThread { most: KEEP_ALIVE })
+            }
+            Self::Event => (AcceptWait::Herd, Between::Watched),
+        };
+        Accept { wait, only_when_free: true, backoff: Backoff::None, burst: 1, between }
+    }
+}
+
+fn read(fields: &Fields<'_>) -> Option<Model> {
+    let mpm = fields.get("mpm").map_or(Some(Mpm::Event), read_mpm);
+    let workers = match fields.get("workers") {
+        Some(_) => Workers::read(fields, 1, 1).map(Some),
+        None => Some(None),
+    };
+    let threads = match fields.get("threads") {
+        Some(node) => read_threads(node, mpm).map(Some),
+        None => Some(None),
+    };
+    let python = match fields.get("python") {
+        Some(node) => version::python(node).map(Some),
+        None => Some(None),
+    };
+    Some(Apache { mpm: mpm?, workers: workers?, threads: threads?, python: python? }.into())
+}
+
+fn read_mpm(node: &Node<'_>) -> Option<Mpm> {
+    let text = node.text(MPMS_ALLOWED)?;
+    let named = MPMS.into_iter().find(|mpm| mpm.name() == text);
+    named.or_else(|| node.refuse(MPMS_ALLOWED))
+}
+
+fn read_threads(node: &Node<'_>, mpm: Option<Mpm>) -> Option<u32> {
+    let threads = node.int(1..=THREADS_MAX.into())? as u32;
+    match mpm {
+        Some(Mpm::Prefork) if threads > 1 => {
+            node.refuse("1 with the mpm \"prefork\"; \"worker\" and \"event\" have threads")
+        }
+        _ => Some(threads),
+    }
+}
+
+impl ModelKind for Apache {
+    fn record(&self) -> &'static Record {
+        &RECORD
+    }
+
+    fn to_value(&self) -> Value {
+        let mut fields = vec![("mpm", Value::text(self.mpm.name()))];
+        fields.extend(self.workers.map(|workers| ("workers", workers.to_value())));
+        fields.extend(self.threads.map(|n| ("threads", Value::Int(n.into()))));
+        fields.extend(self.python.as_ref().map(|version| ("python", Value::text(version))));
+        Value::table(fields)
+    }
+
+    fn topology(&self) -> Topology {
+        let default = Workers::Count(self.mpm.workers());
+        let workers = self.workers.unwrap_or(default).at_least_one();
+        let threads = self.threads.unwrap_or(self.mpm.threads());
+        let python = self.python.as_deref().map(|version| {
+            let gvl = Gvl::of_python(version).expect("a checked model has a known CPython version");
+            (format!(" python {version}"), gvl)
+        });
+        let (words, gvl) = python.unwrap_or_else(|| (String::new(), Gvl::none()));
+        Topology {
+            label: format!("apache {}{words}{}", self.mpm.name(), workers.words),
+            workers: workers.count,
+            threads,
+            slots: Some(slots(workers.count, threads)),
+            processes: workers.count.max(1),
+            gvl,
+            serving: Serving::Pool {
+                min_threads: threads,
+                max_threads: threads,
+                threads_live: ThreadsLive::Forever,
+            },
+            dispatch: Dispatch::Accept(self.mpm.accept()),
+        }
+    }
+}
+
+impl From<Apache> for Model {
+    fn from(apache: Apache) -> Self {
+        Self::of(apache)
+    }
+}

@@ -1,0 +1,287 @@
+//! `gunicorn`: worker processes of one of three classes, under CPython's lock.
+//!
+//! Read at 23.0.0, 24.0.0, 25.2.0, 26.1.0 and 27.0.1 (gunicorn/workers/sync.py, gthread.py), the
+//! class `uvicorn` at uvicorn-worker 0.4.0.
+//!
+//! Differs from gunicorn: versions do not differ. 23 watches a new connection until its request is
+//! there, 24 gives it to a thread at once, which matters for connections that stay silent; here the
+//! request follows at once. A `gthread` worker takes any number of connections (`worker_connections`
+//! is 1000), and no worker is killed for being silent (`timeout`).
+
+use super::listing::{Field, Record};
+use super::topology::slots;
+use super::uvicorn::{self, OFFLOAD_THREADS};
+use super::{
+    Dispatch, Handlers, Model, ModelKind, Serving, THREADS_MAX, ThreadsLive, Topology, Workers,
+    version,
+};
+use crate::cluster::accept::{Accept, AcceptWait, Backoff, Between};
+use crate::gvl::Gvl;
+use crate::value::{Fields, Node, Value};
+
+pub(super) const RECORD: Record = Record {
+    key: "gunicorn",
+    summary: "Python's gunicorn: workers that accept from one socket, of one thread, several, or \
+              an event loop",
+    fields: &[
+        Field { key: "workers", default: "1", summary: "processes, 1 to 1024, or \"auto\"" },
+        Field {
+            key: "worker_class",
+            default: "\"sync\", with threads \"gthread\"",
+            summary: "\"sync\" serves one request at a time, \"gthread\" has threads, \"uvicorn\" \
+                      has an event loop",
+        },
+        Field { key: "threads", default: "1", summary: "threads of a \"gthread\", 1 to 1024" },
+        Field {
+            key: "handlers",
+            default: "\"async\"",
+            summary: "those of a \"uvicorn\": \"async\", \"def\" or \"blocking\"",
+        },
+        Field {
+            key: "version",
+            default: "\"27.0.1\"",
+            summary: "gunicorn's version, 20.0 to 27.x",
+        },
+        Field { key: "python", default: "\"3.13\"", summary: "CPython's version, 3.8 to 3.14t" },
+    ],
+    read,
+};
+
+/// `workers` without `WEB_CONCURRENCY` (gunicorn/config.py).
+const WORKERS: u32 = 1;
+/// `threads` of the same file.
+const THREADS: u32 = 1;
+const VERSION: &str = "27.0.1";
+const VERSION_ALLOWED: &str = "a gunicorn version from 20.0 to 27.x as text, such as \"27.0.1\"";
+const PYTHON: &str = "3.13";
+const CLASSES: [WorkerClass; 3] = [WorkerClass::Sync, WorkerClass::Gthread, WorkerClass::Uvicorn];
+const CLASSES_ALLOWED: &str = "\"sync\", \"gthread\" or \"uvicorn\"";
+
+/// What a worker of gunicorn is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WorkerClass {
+    /// One thread that accepts, answers and closes.
+    Sync,
+    /// A thread that accepts and watches connections, and a pool that answers.
+    Gthread,
+    /// The event loop of the package uvicorn-worker.
+    Uvicorn,
+}
+
+/// Builds the model `gunicorn`.
+#[derive(Debug, Clone)]
+pub struct Gunicorn {
+    workers: Workers,
+    worker_class: Option<WorkerClass>,
+    threads: u32,
+    handlers: Option<Handlers>,
+    version: String,
+    python: String,
+}
+
+/// Models gunicorn 27.0.1 on CPython 3.13, with one worker of the class `sync` as by default.
+pub fn gunicorn() -> Gunicorn {
+    Gunicorn {
+        workers: Workers::Count(WORKERS),
+        worker_class: None,
+        threads: THREADS,
+        handlers: None,
+        version: VERSION.to_owned(),
+        python: PYTHON.to_owned(),
+    }
+}
+
+impl Gunicorn {
+    /// Changes the number of worker processes, 1 to 1024.
+    pub fn workers(mut self, workers: impl Into<Workers>) -> Self {
+        self.workers = workers.into();
+        self
+    }
+
+    /// Changes the class of the workers; by default `sync`, or `gthread` where there are threads,
+    /// as gunicorn has it.
+    pub fn worker_class(mut self, class: WorkerClass) -> Self {
+        self.worker_class = Some(class);
+        self
+    }
+
+    /// Changes the number of threads of each worker of the class `gthread`, 1 to 1024.
+    pub fn threads(mut self, threads: u32) -> Self {
+        self.threads = threads;
+        self
+    }
+
+    /// Changes where the steps of a request run in a worker of the class `uvicorn`.
+    pub fn handlers(mut self, handlers: Handlers) -> Self {
+        self.handlers = Some(handlers);
+        self
+    }
+
+    /// Changes the version of gunicorn, 20.0 to 27.x.
+    pub fn version(mut self, version: impl Into<String>) -> Self {
+        self.version = version.into();
+        self
+    }
+
+    /// Changes the version of CPython, 3.8 to 3.14; a trailing `t` means free-threaded.
+    pub fn python(mut self, version: impl Into<String>) -> Self {
+        self.python = version.into();
+        self
+    }
+
+    /// `Config.worker_class` (gunicorn/config.py): `sync` with threads is `gthread`.
+    fn class(&self) -> WorkerClass {
+        let by_threads = if self.threads > 1 { WorkerClass::Gthread } else { WorkerClass::Sync };
+        self.worker_class.unwrap_or(by_threads)
+    }
+
+    /// The threads of a worker that serve requests, and how.
+    fn serving(&self) -> (u32, Serving) {
+        let handlers = self.handlers.unwrap_or(Handlers::Async);
+        let pool = |min_threads| Serving::Pool {
+            min_threads,
+            max_threads: self.threads,
+            threads_live: ThreadsLive::Forever,
+        };
+        match self.class() {
+            WorkerClass::Sync => (self.threads, pool(1)),
+            // A `ThreadPoolExecutor` starts a thread when no other is idle.
+            WorkerClass::Gthread => (self.threads, pool(0)),
+            WorkerClass::Uvicorn => (
+                uvicorn::threads(handlers, OFFLOAD_THREADS),
+                Serving::EventLoop { handlers, offload_threads: OFFLOAD_THREADS },
+            ),
+        }
+    }
+}
+
+/// The listener is not blocking and each worker watches it.
+fn accept(class: WorkerClass) -> Accept {
+    match class {
+        // `run_for_one`: `select` only where `accept` had nothing.
+        WorkerClass::Sync => Accept {
+            wait: AcceptWait::Herd,
+            only_when_free: true,
+            backoff: Backoff::None,
+            burst: 1,
+            between: Between::Closed,
+        },
+        // One `accept` an event, however many requests wait for a thread.
+        WorkerClass::Gthread => Accept {
+            wait: AcceptWait::Herd,
+            only_when_free: false,
+            backoff: Backoff::None,
+            burst: 1,
+            between: Between::Watched,
+        },
+        // gunicorn's backlog, which it hands down, is 2048 as uvicorn's.
+        WorkerClass::Uvicorn => uvicorn::ACCEPT,
+    }
+}
+
+fn read(fields: &Fields<'_>) -> Option<Model> {
+    let workers = Workers::read(fields, 1, WORKERS);
+    let class = fields.get("worker_class").map_or(Some(None), |node| read_class(node).map(Some));
+    let threads = match fields.get("threads") {
+        Some(node) => read_threads(node, class.flatten()),
+        None => Some(THREADS),
+    };
+    let handlers = match fields.get("handlers") {
+        Some(node) => read_handlers(node, class.flatten()).map(Some),
+        None => Some(None),
+    };
+    let version = match fields.get("version") {
+        Some(node) => version::server(node, 20..=27, VERSION_ALLOWED),
+        None => Some(VERSION.to_owned()),
+    };
+    let python = fields.get("python").map_or_else(|| Some(PYTHON.to_owned()), version::python);
+    let gunicorn = Gunicorn {
+        workers: workers?,
+        worker_class: class?,
+        threads: threads?,
+        handlers: handlers?,
+        version: version?,
+        python: python?,
+    };
+    Some(gunicorn.into())
+}
+
+fn read_class(node: &Node<'_>) -> Option<WorkerClass> {
+    let text = node.text(CLASSES_ALLOWED)?;
+    let named = CLASSES.into_iter().find(|class| name_of(*class) == text);
+    named.or_else(|| node.refuse(CLASSES_ALLOWED))
+}
+
+/// Reads the threads of a worker, of which only a `gthread` has several.
+fn read_threads(node: &Node<'_>, class: Option<WorkerClass>) -> Option<u32> {
+    let threads = node.int(1..=THREADS_MAX.into())? as u32;
+    match class {
+        Some(class @ (WorkerClass::Sync | WorkerClass::Uvicorn)) if threads > 1 => {
+            node.refuse(format!("1 with the class \"{}\"; \"gthread\" has threads", name_of(class)))
+        }
+        _ => Some(threads),
+    }
+}
+
+/// Reads the handlers of an event loop, which only the class `uvicorn` has.
+fn read_handlers(node: &Node<'_>, class: Option<WorkerClass>) -> Option<Handlers> {
+    if class != Some(WorkerClass::Uvicorn) {
+        return node.refuse_as("this key", "the worker_class \"uvicorn\" beside it");
+    }
+    uvicorn::read_handlers(node)
+}
+
+fn name_of(class: WorkerClass) -> &'static str {
+    match class {
+        WorkerClass::Sync => "sync",
+        WorkerClass::Gthread => "gthread",
+        WorkerClass::Uvicorn => "uvicorn",
+    }
+}
+
+impl ModelKind for Gunicorn {
+    fn record(&self) -> &'static Record {
+        &RECORD
+    }
+
+    fn to_value(&self) -> Value {
+        let mut fields = vec![("workers", self.workers.to_value())];
+        fields.extend(self.worker_class.map(|class| ("worker_class", Value::text(name_of(class)))));
+        fields.push(("threads", Value::Int(self.threads.into())));
+        fields.extend(self.handlers.map(|h| ("handlers", Value::text(uvicorn::name_of(h)))));
+        fields.push(("version", Value::text(&self.version)));
+        fields.push(("python", Value::text(&self.python)));
+        Value::table(fields)
+    }
+
+    fn topology(&self) -> Topology {
+        let workers = self.workers.at_least_one();
+        let (threads, serving) = self.serving();
+        let (handlers, slots) = match serving {
+            Serving::Pool { .. } => (String::new(), Some(slots(workers.count, threads))),
+            Serving::EventLoop { handlers, offload_threads } => (
+                format!(" {}", uvicorn::name_of(handlers)),
+                uvicorn::loop_slots(workers.count, handlers, offload_threads),
+            ),
+        };
+        let version = version::suffix(" ", &self.version, VERSION);
+        let python = version::suffix(" python ", &self.python, PYTHON);
+        let class = name_of(self.class());
+        Topology {
+            label: format!("gunicorn{version} {class}{handlers}{python}{}", workers.words),
+            workers: workers.count,
+            threads,
+            slots,
+            processes: workers.count.max(1),
+            gvl: Gvl::of_python(&self.python).expect("a checked model has a known CPython version"),
+            serving,
+            dispatch: Dispatch::Accept(accept(self.class())),
+        }
+    }
+}
+
+impl From<Gunicorn> for Model {
+    fn from(gunicorn: Gunicorn) -> Self {
+        Self::of(gunicorn)
+    }
+}

@@ -1,0 +1,129 @@
+//! `unicorn`: worker processes of one thread each, under CRuby's lock.
+//!
+//! A worker takes a connection, answers one request and closes it; what it cannot take waits in the
+//! socket's backlog, first come, first served (lib/unicorn/http_server.rb, `worker_loop`, 6.1.0).
+//! Differs from Unicorn: no worker is killed for being slow (`timeout`).
+
+use super::listing::{Field, Record};
+use super::topology::slots;
+use super::{Dispatch, Model, ModelKind, Serving, ThreadsLive, Topology, Workers, version};
+use crate::cluster::accept::{Accept, AcceptWait, Backoff, Between};
+use crate::gvl::Gvl;
+use crate::value::{Fields, Value};
+
+pub(super) const RECORD: Record = Record {
+    key: "unicorn",
+    summary: "Ruby's Unicorn: workers that accept from one socket, one request at a time each",
+    fields: &[
+        Field { key: "workers", default: "1", summary: "processes, 1 to 1024, or \"auto\"" },
+        Field {
+            key: "version",
+            default: "\"6.1.0\"",
+            summary: "Unicorn's version, 4.0 to 6.x; before 6.1 a connection wakes all workers",
+        },
+        Field { key: "ruby", default: "\"4.0.5\"", summary: "CRuby's version, from 3.1 on" },
+    ],
+    read,
+};
+
+/// `worker_processes` (lib/unicorn/configurator.rb).
+const WORKERS: u32 = 1;
+const VERSION: &str = "6.1.0";
+const VERSION_ALLOWED: &str = "a Unicorn version from 4.0 to 6.x as text, such as \"6.1.0\"";
+const RUBY: &str = "4.0.5";
+
+/// Builds the model `unicorn`.
+#[derive(Debug, Clone)]
+pub struct Unicorn {
+    workers: Workers,
+    version: String,
+    ruby: String,
+}
+
+/// Models Unicorn 6.1.0 on CRuby 4.0.5, with one worker as by default.
+pub fn unicorn() -> Unicorn {
+    Unicorn { workers: Workers::Count(WORKERS), version: VERSION.to_owned(), ruby: RUBY.to_owned() }
+}
+
+impl Unicorn {
+    /// Changes the number of worker processes, 1 to 1024.
+    pub fn workers(mut self, workers: impl Into<Workers>) -> Self {
+        self.workers = workers.into();
+        self
+    }
+
+    /// Changes the version of Unicorn, 4.0 to 6.x.
+    pub fn version(mut self, version: impl Into<String>) -> Self {
+        self.version = version.into();
+        self
+    }
+
+    /// Changes the version of CRuby, from 3.1 on.
+    pub fn ruby(mut self, version: impl Into<String>) -> Self {
+        self.ruby = version.into();
+        self
+    }
+
+    /// `EPOLLEXCLUSIVE` came with 6.1.0 (ext/unicorn_http/epollexclusive.h); before it was
+    /// `IO.select`.
+    fn accept(&self) -> Accept {
+        let exclusive = version::from(&self.version, [6, 1, 0]);
+        Accept {
+            wait: if exclusive { AcceptWait::Exclusive } else { AcceptWait::Herd },
+            only_when_free: true,
+            backoff: Backoff::None,
+            burst: 1,
+            between: Between::Closed,
+        }
+    }
+}
+
+fn read(fields: &Fields<'_>) -> Option<Model> {
+    let workers = Workers::read(fields, 1, WORKERS);
+    let version = match fields.get("version") {
+        Some(node) => version::server(node, 4..=6, VERSION_ALLOWED),
+        None => Some(VERSION.to_owned()),
+    };
+    let ruby = fields.get("ruby").map_or_else(|| Some(RUBY.to_owned()), version::ruby);
+    Some(Unicorn { workers: workers?, version: version?, ruby: ruby? }.into())
+}
+
+impl ModelKind for Unicorn {
+    fn record(&self) -> &'static Record {
+        &RECORD
+    }
+
+    fn to_value(&self) -> Value {
+        Value::table([
+            ("workers", self.workers.to_value()),
+            ("version", Value::text(&self.version)),
+            ("ruby", Value::text(&self.ruby)),
+        ])
+    }
+
+    fn topology(&self) -> Topology {
+        let workers = self.workers.at_least_one();
+        let version = version::suffix(" ", &self.version, VERSION);
+        let ruby = version::suffix(" ruby ", &self.ruby, RUBY);
+        Topology {
+            label: format!("unicorn{version}{ruby}{}", workers.words),
+            workers: workers.count,
+            threads: 1,
+            slots: Some(slots(workers.count, 1)),
+            processes: workers.count.max(1),
+            gvl: Gvl::of_ruby(&self.ruby).expect("a checked model has a known CRuby version"),
+            serving: Serving::Pool {
+                min_threads: 1,
+                max_threads: 1,
+                threads_live: ThreadsLive::Forever,
+            },
+            dispatch: Dispatch::Accept(self.accept()),
+        }
+    }
+}
+
+impl From<Unicorn> for Model {
+    fn from(unicorn: Unicorn) -> Self {
+        Self::of(unicorn)
+    }
+}

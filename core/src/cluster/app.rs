@@ -1,6 +1,7 @@
 //! The application of a worker: handlers by name, filled in by the embedder's `load`.
 
 use crate::executor::Context;
+use crate::gvl::Hook;
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
@@ -31,12 +32,14 @@ pub(crate) enum Handler {
 pub struct App {
     setup: String,
     pub(crate) handlers: BTreeMap<String, Handler>,
+    /// Called at each event in a thread's life under the worker's lock.
+    pub(crate) hook: Option<Hook>,
     pub(crate) report: Option<Box<dyn Fn() -> serde_json::Value + Send + Sync>>,
 }
 
 impl App {
     pub(crate) fn new(setup: String) -> Self {
-        Self { setup, handlers: BTreeMap::new(), report: None }
+        Self { setup, handlers: BTreeMap::new(), hook: None, report: None }
     }
 
     /// The text that the master's builder was given for it; empty where there was none.
@@ -96,6 +99,11 @@ impl App {
                 Box::pin(async move { answer.await.map(|bytes| Bytes::from(bytes.into())) })
             })),
         );
+    }
+
+    /// Calls `hook` at each event in a thread's life under the worker's global lock.
+    pub fn hook(&mut self, hook: Hook) {
+        self.hook = Some(hook);
     }
 
     /// Adds to the worker's report what the application counts.

@@ -9,7 +9,7 @@ use super::setup::{Serving, Setup};
 use super::shared::Shared;
 use super::wire;
 use crate::error::Error;
-use crate::executor::{Threads, WhenFull};
+use crate::executor::{Threads, WhenFull, released};
 use crate::gvl::Gvl;
 use crate::sync::serve;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen};
@@ -18,9 +18,10 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
-use tokio::sync::{Mutex, mpsc, oneshot};
+use tokio::sync::{Mutex, mpsc};
 use tokio::task::LocalSet;
 
 /// Sets up a [`Cluster`].
@@ -218,7 +219,7 @@ impl ClusterBuilder {
         let limits = (self.capacity, self.bytes_max, self.when_full);
         let shared = Arc::new(Shared::new(desk, outgoing, limits));
         let (commands, orders) = mpsc::unbounded_channel();
-        let (booted, boots) = oneshot::channel();
+        let (booted, boots) = channel();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -230,6 +231,7 @@ impl ClusterBuilder {
         let ended = Shutdown::on_end(&shared);
         serve(&format!("{} master", self.name), move || {
             let _ended = ended;
+            thread_shared.is_here();
             let (listener, tasks) = match tasks {
                 Some((tasks, listener, address)) => (Some(listener), Some((tasks, address))),
                 None => (None, None),
@@ -251,7 +253,7 @@ impl ClusterBuilder {
         })
         .map_err(|e| failed("cluster", e))?;
         let cluster = Cluster::new(shared, commands, self.deadline, self.grace);
-        let failures = boots.blocking_recv().unwrap_or_default();
+        let failures = released(|| boots.recv()).unwrap_or_default();
         match failures.first() {
             Some(why) if failures.len() == self.workers as usize => {
                 cluster.shutdown(Duration::ZERO);

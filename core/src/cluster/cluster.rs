@@ -19,8 +19,9 @@ use serde::de::DeserializeOwned;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
 /// Runs tasks in worker processes: each has a handler's name and bytes.
 ///
@@ -175,6 +176,7 @@ impl Cluster {
                 bytes: desk.bytes as u64,
                 counts: desk.counts.clone(),
                 workers,
+                lost: desk.lost.iter().copied().collect(),
             }
         })
     }
@@ -233,24 +235,32 @@ impl Cluster {
     fn command(
         &self,
         what: &str,
-        command: impl FnOnce(oneshot::Sender<Result<(), String>>) -> Command,
+        command: impl FnOnce(Sender<Result<(), String>>) -> Command,
     ) -> Result<(), Error> {
-        let (reply, done) = oneshot::channel();
+        if self.shared.is_own_thread() {
+            let expected = "a call from another thread than the cluster's, which has to do it";
+            return Err(Error::failed(what, "called from a task's `then`", expected));
+        }
+        let (reply, done) = channel();
         // Where nobody hears it the reply's sender is dropped.
         let _ = self.commands.send(command(reply));
         let stops = || Err("the cluster stops".to_owned());
-        let result = released(|| done.blocking_recv()).unwrap_or_else(|_| stops());
+        let result = released(|| done.recv()).unwrap_or_else(|_| stops());
         result.map_err(|why| Error::failed(what, why, "workers that serve"))
     }
 
     /// Accepts nothing more, runs what was accepted, at most for `grace`, cancels what is left, and
-    /// ends the workers: when it returns no process is left.
+    /// ends the workers: when it returns no process is left. On the cluster's own thread, which is
+    /// where a task's `then` is called, it waits for nothing.
     pub fn shutdown(&self, grace: Duration) -> Shutdown {
         tracing::debug!(target: "gvl_lab::cluster", ?grace, "shutting down");
         self.shared.stop();
-        let (reply, ended) = oneshot::channel();
+        let (reply, ended) = channel();
         let _ = self.commands.send(Command::Stop(Instant::now().checked_add(grace), reply));
-        let ended = released(|| ended.blocking_recv());
+        if self.shared.is_own_thread() {
+            return Shutdown { drained: false, cancelled: 0 };
+        }
+        let ended = released(|| ended.recv());
         self.join();
         match ended {
             Ok(ended) => Shutdown { drained: ended.drained, cancelled: ended.cancelled },

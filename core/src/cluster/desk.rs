@@ -14,13 +14,16 @@ use crate::clock::{self, Nanos};
 use crate::executor::{Exit, TaskError};
 use bytes::Bytes;
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap, HashMap};
+use std::collections::{BTreeSet, BinaryHeap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
 
 /// So many queued numbers may be of tasks that have ended.
 const STALE: usize = 1024;
+
+/// So many lost workers are remembered.
+const LOST_MAX: usize = 1000;
 
 pub(super) struct Desk {
     pub(super) phase: Phase,
@@ -38,6 +41,8 @@ pub(super) struct Desk {
     pub(super) bytes: usize,
     due: BinaryHeap<Reverse<(Nanos, u64, Due)>>,
     pub(super) counts: Counts,
+    /// Workers that ended without being told to: number and process.
+    pub(super) lost: VecDeque<(u32, u32)>,
     /// The longest result.
     pub(super) payload_max: u64,
     /// From the deadline of a task until its worker is killed.
@@ -139,6 +144,7 @@ impl Desk {
             bytes: 0,
             due: BinaryHeap::new(),
             counts: Counts::default(),
+            lost: VecDeque::new(),
             payload_max,
             hang,
         }
@@ -276,10 +282,18 @@ impl Desk {
         self.feed_all(acts);
     }
 
-    /// A worker is gone: what it had is lost, or runs again.
-    pub(super) fn lost(&mut self, id: WorkerId, pid: u32, exit: Exit, acts: &mut Acts) {
+    /// A worker is gone: what it had is lost, or runs again. `announced`: it said that it would end.
+    pub(super) fn gone(&mut self, id: WorkerId, exit: Exit, announced: bool, acts: &mut Acts) {
         self.lanes.remove(id);
-        self.stations.remove(&id);
+        let station = self.stations.remove(&id).expect("it had a station until now");
+        let pid = station.pid;
+        if !station.draining && !announced {
+            self.counts.workers_lost += 1;
+            self.lost.push_back((station.number, pid));
+            if self.lost.len() > LOST_MAX {
+                self.lost.pop_front();
+            }
+        }
         let theirs = self.tasks.iter().filter(|(_, entry)| entry.at == At::Worker(id));
         let mut theirs: Vec<u64> = theirs.map(|(task, _)| *task).collect();
         // In the order in which they came.

@@ -14,6 +14,7 @@ use std::cell::{Cell, RefCell};
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Mutex, mpsc, oneshot};
@@ -22,11 +23,11 @@ use tokio::task::{JoinHandle, spawn_local};
 /// What the master wants.
 pub(super) enum Command {
     /// So many workers.
-    Scale(u32, oneshot::Sender<Result<(), String>>),
+    Scale(u32, Sender<Result<(), String>>),
     /// A new process for each worker, one after the other.
-    Restart(oneshot::Sender<Result<(), String>>),
+    Restart(Sender<Result<(), String>>),
     /// The end: what is left at that time is cancelled.
-    Stop(Option<Instant>, oneshot::Sender<Ended>),
+    Stop(Option<Instant>, Sender<Ended>),
 }
 
 /// How the end went.
@@ -72,7 +73,7 @@ pub(super) async fn run(
     on_signals: bool,
     outgoing: Option<(mpsc::UnboundedReceiver<u64>, client::Address)>,
     mut commands: mpsc::UnboundedReceiver<Command>,
-    booted: oneshot::Sender<Vec<String>>,
+    booted: Sender<Vec<String>>,
 ) {
     let deadlines = spawn_local(expire(Arc::clone(&keeper.shared)));
     let clients = outgoing.map(|(tasks, address)| {
@@ -102,7 +103,7 @@ pub(super) async fn run(
             () = Signals::next(&mut signals) => {
                 tracing::info!(target: "gvl_lab::cluster", "told by a signal to stop");
                 keeper.shared.stop();
-                Some(Command::Stop(Instant::now().checked_add(keeper.grace), oneshot::channel().0))
+                Some(Command::Stop(Instant::now().checked_add(keeper.grace), channel().0))
             }
         };
         // A stop comes first, whatever is under way: the reply of that is dropped.

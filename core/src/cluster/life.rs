@@ -42,7 +42,6 @@ pub(super) struct Life {
 /// How a worker ended.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Gone {
-    pub(super) exit: Exit,
     /// It said before that it would.
     pub(super) announced: bool,
 }
@@ -175,12 +174,9 @@ impl Life {
         let (id, pid) = (self.id, self.pid);
         let draining = keeper.shared.look(|desk| desk.is_draining(id));
         tracing::info!(target: "gvl_lab::cluster", pid, %exit, draining, "worker is gone");
-        keeper.shared.change(|desk, acts| {
-            desk.counts.workers_lost += u64::from(!draining && !announced);
-            desk.lost(id, pid, exit, acts);
-        });
+        keeper.shared.change(|desk, acts| desk.gone(id, exit, announced, acts));
         keeper.shared.tell();
-        Gone { exit, announced }
+        Gone { announced }
     }
 
     /// Reads and obeys what is there.

@@ -1,8 +1,10 @@
 //! What a master tells a new worker about itself, and what a worker reports: as JSON.
 
 use super::accept::Accept;
+use crate::gvl::{ThreadUsage, Usage};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// What a worker is told first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -47,6 +49,7 @@ pub enum Serving {
 
 /// What a worker tells about itself.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct WorkerReport {
     /// Tasks that wait for a thread.
     pub queued: u64,
@@ -58,8 +61,36 @@ pub struct WorkerReport {
     pub cpu_ns: u64,
     /// What each thread used of the global lock.
     pub gvl: Vec<ThreadReport>,
+    /// How its event loop fared, where it has one.
+    pub event_loop: Option<LoopReport>,
     /// What the application adds.
     pub app: serde_json::Value,
+}
+
+/// How an event loop fared.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LoopReport {
+    /// How late its timers fired: nanoseconds and how often.
+    pub lag_ns: Vec<(u64, u64)>,
+    /// How many polls there were.
+    pub polls: u64,
+    /// Polls of the threshold and longer, by task.
+    pub long_polls: Vec<LongPollReport>,
+    /// From when on a poll is long.
+    pub threshold_ns: u64,
+}
+
+/// The long polls of the tasks of one name.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LongPollReport {
+    /// The name.
+    pub task: String,
+    /// How many there were.
+    pub count: u64,
+    /// How long they took together.
+    pub total_ns: u64,
+    /// How long the longest took.
+    pub max_ns: u64,
 }
 
 /// What one thread used of the global lock.
@@ -79,4 +110,19 @@ pub struct ThreadReport {
     pub handoffs: u64,
     /// How often it had to give it up.
     pub forced_yields: u64,
+}
+
+impl From<ThreadReport> for ThreadUsage {
+    fn from(thread: ThreadReport) -> Self {
+        let ns = Duration::from_nanos;
+        let usage = Usage {
+            hold: ns(thread.hold_ns),
+            wait: ns(thread.wait_ns),
+            blocked: ns(thread.blocked_ns),
+            acquisitions: thread.acquisitions,
+            handoffs: thread.handoffs,
+            forced_yields: thread.forced_yields,
+        };
+        Self { name: thread.name, usage }
+    }
 }

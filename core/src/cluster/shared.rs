@@ -5,7 +5,8 @@ use super::slot::{Reply, Slot, Then};
 use crate::clock;
 use crate::executor::{JoinHandle, RejectedWhy, TaskError, WhenFull, released};
 use parking_lot::{Condvar, Mutex, MutexGuard};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
+use std::thread::ThreadId;
 use std::time::Instant;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedSender;
@@ -19,6 +20,8 @@ pub(super) struct Shared {
     pub(super) sooner: Notify,
     /// Told when nothing more is accepted.
     pub(super) stopping: Notify,
+    /// The cluster's thread.
+    thread: OnceLock<ThreadId>,
     /// Tasks for connections of their own, where workers accept.
     outgoing: Option<UnboundedSender<u64>>,
     /// The most tasks that wait for a worker, and the most bytes of all that have not ended.
@@ -38,11 +41,22 @@ impl Shared {
             changed: Condvar::new(),
             sooner: Notify::new(),
             stopping: Notify::new(),
+            thread: OnceLock::new(),
             outgoing,
             capacity,
             bytes_max,
             when_full,
         }
+    }
+
+    /// The calling thread is the cluster's.
+    pub(super) fn is_here(&self) {
+        self.thread.get_or_init(|| std::thread::current().id());
+    }
+
+    /// Whether the calling thread is the cluster's, which can wait for nothing.
+    pub(super) fn is_own_thread(&self) -> bool {
+        self.thread.get() == Some(&std::thread::current().id())
     }
 
     /// Changes the desk, and does what follows from it.
@@ -134,6 +148,10 @@ impl Shared {
             }
             if self.has_room(&desk, &order) {
                 break;
+            }
+            if self.is_own_thread() {
+                desk.counts.rejected += 1;
+                return Err((RejectedWhy::WouldDeadlock, order));
             }
             if self.when_full == WhenFull::Reject {
                 desk.counts.rejected += 1;

@@ -18,6 +18,8 @@ pub struct ClusterStats {
     pub counts: Counts,
     /// The workers that serve, by number.
     pub workers: Vec<WorkerStats>,
+    /// Workers that ended without being told to, the last 1000 of them: number and process.
+    pub lost: Vec<(u32, u32)>,
 }
 
 /// Counts of what ended, since the start.

@@ -48,9 +48,17 @@ impl Histogram {
 
     /// Counts one duration.
     pub fn record(&mut self, duration: Duration) {
+        self.record_n(duration, 1);
+    }
+
+    /// Counts `n` durations of the same length.
+    pub fn record_n(&mut self, duration: Duration, n: u64) {
+        if n == 0 {
+            return;
+        }
         let ns = clock::nanos(duration).min(LONGEST_NS);
-        self.buckets.record(ns).expect("the buckets grow to any duration");
-        self.sum_ns += u128::from(ns);
+        self.buckets.record_n(ns, n).expect("the buckets grow to any duration");
+        self.sum_ns += u128::from(ns) * u128::from(n);
         self.min_ns = self.min_ns.min(ns);
         self.max_ns = self.max_ns.max(ns);
     }

@@ -1,16 +1,17 @@
 //! One run: a load on a server, from the first arrival to the last answer that counts.
 
 use super::handler::Served;
-use super::server::{Server, Watch};
-use super::tally::{Finished, Tally};
+use super::server::{ProcessUse, Server, Watch};
+use super::tally::{Answered, Finished, Tally};
 use crate::clock::{self, Nanos, nanos};
 use crate::error::Error;
 use crate::executor::RejectedWhy;
 use crate::load::{Arrival, Driver, Load, Until};
-use crate::measure::Recording;
+use crate::measure::{Recording, WorkerRecording};
 use crate::model::Topology;
-use crate::workload::{Cursor, Workload};
-use parking_lot::{Condvar, Mutex};
+use crate::workload::Workload;
+use parking_lot::{Condvar, Mutex, MutexGuard};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,13 +35,15 @@ struct Run {
     gate: Mutex<Gate>,
     /// Told when the next arrival is sooner than it was, or all is done.
     changed: Condvar,
-    /// Guards nothing but itself; never held together with `gate`.
+    /// Guards nothing but itself; where both are held, taken after `gate`.
     tally: Mutex<Tally>,
 }
 
 struct Gate {
     driver: Driver,
     in_flight: u64,
+    /// Requests that ended after the time was over and before that was noticed.
+    late: u64,
     over: bool,
     /// More requests came than may be under way.
     flooded: bool,
@@ -54,6 +57,8 @@ struct Request {
     endpoint: usize,
     user: Option<u32>,
     intended: Nanos,
+    /// The worker process that had it.
+    by: Option<u32>,
     /// What the server made of it; `None` if it is dropped on the way.
     served: Option<Served>,
 }
@@ -62,8 +67,8 @@ struct Request {
 /// to 1.
 ///
 /// # Errors
-/// A topology with worker processes, threads that the system refuses, a run of over an hour, or more
-/// than 100,000 requests under way at once.
+/// Threads or processes that the system refuses, a program that cannot be a worker, a run of over an
+/// hour, or more than 100,000 requests under way at once.
 pub fn run(
     topology: &Topology,
     workload: &Workload,
@@ -72,7 +77,8 @@ pub fn run(
     observe: &mut dyn FnMut(f64),
 ) -> Result<Recording, Error> {
     let driver = Driver::new(load, workload, seed);
-    let server = Server::start(topology, workload)?;
+    let server = Server::start(topology, workload, load, seed)?;
+    let told_late = server.tells_late();
     let start = clock::now();
     let cpu_before = clock::process_cpu();
     let until = load.until().expect("a load that was checked has an end");
@@ -84,14 +90,20 @@ pub fn run(
         server,
         start,
         end: start.saturating_add(nanos(length)),
-        gate: Mutex::new(Gate { driver, in_flight: 0, over: false, flooded: false, refused: None }),
+        gate: Mutex::new(Gate {
+            driver,
+            in_flight: 0,
+            late: 0,
+            over: false,
+            flooded: false,
+            refused: None,
+        }),
         changed: Condvar::new(),
-        tally: Mutex::new(Tally::new(workload, start)),
+        tally: Mutex::new(Tally::new(workload, start, told_late)),
     });
     let unfinished = run.drive(until, observe);
-    let cpu = clock::process_cpu() - cpu_before;
-    let gvl = run.server.gvl_use();
-    let event_loop = run.server.loop_use();
+    let mut used = run.server.used();
+    let lost = run.server.lost();
     run.server.end();
     if run.gate.lock().flooded {
         let why = format!("more than {UNDER_WAY_MAX} requests under way");
@@ -112,18 +124,65 @@ pub fn run(
             Duration::from_nanos(tally.last_finish - start)
         }
     };
+    let by_process = std::mem::take(&mut tally.by_process);
+    let processes = if told_late {
+        by_worker(used, by_process, lost)
+    } else {
+        let here = used.pop().expect("this process used something");
+        Recording {
+            processes: [(std::process::id(), tally.ok)].into(),
+            gvl: here.gvl,
+            cpu: here.cpu.saturating_sub(cpu_before),
+            event_loop: here.event_loop,
+            ..Recording::default()
+        }
+    };
     Ok(Recording {
         elapsed,
         last_answer: Duration::from_nanos(tally.last_finish - start),
         unfinished,
-        processes: [(std::process::id(), tally.ok)].into(),
         queue: tally.queue_use(start, start + nanos(elapsed)),
         endpoints: std::mem::take(&mut tally.endpoints),
         pools: std::mem::take(&mut tally.pools),
-        gvl,
-        cpu,
-        event_loop,
+        ..processes
     })
+}
+
+/// What the worker processes answered and used.
+fn by_worker(
+    used: Vec<ProcessUse>,
+    mut answered: BTreeMap<u32, Answered>,
+    mut lost: Vec<(u32, u32)>,
+) -> Recording {
+    let mut workers = Vec::new();
+    for process in used {
+        let (number, pid) = process.worker.expect("a worker has a number");
+        let mut worker = worker_of(number, pid, answered.remove(&pid).unwrap_or_default());
+        worker.gvl = process.gvl;
+        worker.cpu = process.cpu;
+        worker.event_loop = process.event_loop;
+        workers.push(worker);
+    }
+    // Those that are gone cannot tell what they used.
+    for (pid, answered) in answered {
+        let place = lost.iter().position(|(_, of)| *of == pid);
+        let number = place.map_or(0, |place| lost.swap_remove(place).0);
+        let mut worker = worker_of(number, pid, answered);
+        worker.lost = u64::from(place.is_some());
+        workers.push(worker);
+    }
+    for (number, pid) in lost {
+        let mut worker = worker_of(number, pid, Answered::default());
+        worker.lost = 1;
+        workers.push(worker);
+    }
+    Recording::of_workers(&workers)
+}
+
+fn worker_of(number: u32, pid: u32, answered: Answered) -> WorkerRecording {
+    let mut worker = WorkerRecording::new(number, pid, answered.latency);
+    worker.failed = answered.failed;
+    worker
 }
 
 impl Run {
@@ -131,7 +190,7 @@ impl Run {
     /// is over; gives how many have not ended.
     fn drive(self: &Arc<Self>, until: Until, observe: &mut dyn FnMut(f64)) -> u64 {
         loop {
-            let due = self.take_due(None);
+            let due = self.take_due();
             let any = !due.is_empty();
             due.into_iter().for_each(|arrival| self.submit(arrival));
             observe(self.done(until));
@@ -140,7 +199,7 @@ impl Run {
             let done = gate.in_flight == 0 && gate.driver.is_exhausted(self.at(now));
             if done || now >= self.end || gate.is_cut_short() {
                 gate.over = true;
-                return gate.in_flight;
+                return gate.in_flight + gate.late;
             }
             if any {
                 continue;
@@ -156,15 +215,35 @@ impl Run {
         now.saturating_sub(self.start)
     }
 
-    /// What may start now; first ends `finished`, a request of that user.
-    fn take_due(&self, finished: Option<Option<u32>>) -> Vec<Arrival> {
-        let mut gate = self.gate.lock();
-        let now = self.at(clock::now());
+    /// What may start now.
+    fn take_due(&self) -> Vec<Arrival> {
+        let gate = self.gate.lock();
         let next_before = gate.driver.next_due();
-        if let Some(user) = finished {
-            gate.in_flight -= 1;
-            gate.driver.finished(user, now);
+        self.take_due_of(gate, next_before)
+    }
+
+    /// Counts a request that ended, and gives what may start now: its user's next one.
+    fn finish(&self, at: Nanos, user: Option<u32>, finished: Finished) -> Vec<Arrival> {
+        let mut gate = self.gate.lock();
+        let next_before = gate.driver.next_due();
+        if !gate.over {
+            if at <= self.end {
+                self.tally.lock().finished(finished);
+            } else {
+                gate.late += 1;
+            }
         }
+        gate.in_flight -= 1;
+        gate.driver.finished(user, self.at(clock::now()));
+        self.take_due_of(gate, next_before)
+    }
+
+    fn take_due_of(
+        &self,
+        mut gate: MutexGuard<'_, Gate>,
+        next_before: Option<Nanos>,
+    ) -> Vec<Arrival> {
+        let now = self.at(clock::now());
         let mut due = Vec::new();
         while !gate.over
             && !gate.is_cut_short()
@@ -192,13 +271,13 @@ impl Run {
             endpoint: arrival.endpoint,
             user: arrival.user,
             intended: self.start + arrival.intended,
+            by: None,
             served: None,
         };
         self.tally.lock().queued(clock::now());
         let run = Arc::clone(self);
         let refused = move |why| run.refuse(why);
-        let cursor = Cursor::new(arrival.stream);
-        self.server.submit(arrival.endpoint, cursor, Box::new(request), refused);
+        self.server.submit(arrival, Box::new(request), refused);
     }
 
     /// The server takes no more requests: the run ends, if it has not.
@@ -237,7 +316,12 @@ impl Watch for Request {
         self.run.tally.lock().started(clock::now());
     }
 
-    fn served(mut self: Box<Self>, served: Served) {
+    fn started_at(&self, at: Nanos) {
+        self.run.tally.lock().started(at);
+    }
+
+    fn served(mut self: Box<Self>, by: Option<u32>, served: Served) {
+        self.by = by;
         self.served = Some(served);
     }
 }
@@ -247,19 +331,18 @@ impl Drop for Request {
     fn drop(&mut self) {
         let at = clock::now();
         let run = &self.run;
-        let served = self.served.take().unwrap_or_else(Served::panicked);
-        if at <= run.end && !run.gate.lock().over {
-            run.tally.lock().finished(Finished {
-                endpoint: self.endpoint,
-                intended: self.intended,
-                at,
-                ended: served.ended,
-                demand: served.demand,
-                waits: served.waits,
-                in_pools: served.in_pools,
-            });
-        }
-        for arrival in run.take_due(Some(self.user)) {
+        let served = self.served.take().unwrap_or_else(|| Served::without_an_end("panicked"));
+        let finished = Finished {
+            endpoint: self.endpoint,
+            intended: self.intended,
+            at,
+            pid: self.by,
+            ended: served.ended,
+            demand: served.demand,
+            waits: served.waits,
+            in_pools: served.in_pools,
+        };
+        for arrival in run.finish(at, self.user, finished) {
             run.submit(arrival);
         }
     }

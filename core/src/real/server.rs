@@ -1,206 +1,104 @@
-//! A topology come to life: a pool of threads, or an event loop, in this process.
+//! A topology come to life: in this process, or in worker processes.
 
-use super::handler::{Served, serve_on_loop, serve_on_thread};
-use super::over::Over;
-use super::pools::{AsyncPools, ThreadPools};
-use super::waits::{self, Waits};
+use super::handler::Served;
+use super::local::Local;
+use super::workers::Workers;
+use crate::clock::Nanos;
 use crate::error::Error;
-use crate::executor::{
-    Context, EventLoop, Executor, JoinHandle, Rejected, RejectedWhy, TaskOptions,
-};
-use crate::gvl::{ThreadUsage, Usage};
-use crate::measure::{GvlUse, Histogram, LoopUse, ThreadUse};
-use crate::model::{Handlers, Serving, ThreadsLive, Topology};
-use crate::workload::{Cursor, Program, Workload};
-use parking_lot::Mutex;
-use std::sync::Arc;
+use crate::executor::RejectedWhy;
+use crate::load::{Arrival, Connections, Load};
+use crate::measure::{GvlUse, LoopUse};
+use crate::model::{Dispatch, Topology};
+use crate::workload::{Cursor, Workload};
 use std::time::Duration;
 
 /// Serves requests as the topology says.
-pub(super) struct Server {
-    kind: Kind,
-    site: Arc<Site>,
-    waits: Arc<Mutex<Histogram>>,
-}
-
-enum Kind {
-    Threads(Executor),
-    Loop(Arc<EventLoop>, Handlers),
-}
-
-/// What handlers need.
-struct Site {
-    endpoints: Vec<(String, Program)>,
-    threads: ThreadPools,
-    futures: AsyncPools,
-    over: Over,
+pub(super) enum Server {
+    Local(Local),
+    Workers(Workers),
 }
 
 /// Called as a request goes through the server.
 pub(super) trait Watch: Send + Sync + 'static {
-    /// It left the queue.
+    /// It left the queue, now.
     fn started(&self);
-    /// It was served.
-    fn served(self: Box<Self>, served: Served);
+    /// It left the queue then; told afterwards.
+    fn started_at(&self, at: Nanos);
+    /// It was served, by that worker process where there are any.
+    fn served(self: Box<Self>, by: Option<u32>, served: Served);
+}
+
+/// How a process of the server used its lock and its loop.
+pub(super) struct ProcessUse {
+    /// Its worker's number and its process; `None` for this one.
+    pub(super) worker: Option<(u32, u32)>,
+    pub(super) cpu: Duration,
+    pub(super) gvl: GvlUse,
+    pub(super) event_loop: Option<LoopUse>,
 }
 
 impl Server {
-    /// Starts the server's threads.
-    pub(super) fn start(topology: &Topology, workload: &Workload) -> Result<Self, Error> {
-        let (hook, waits) = waits::hook();
-        let gvl = topology.gvl.clone();
-        let kind = match topology.serving {
-            Serving::Pool { min_threads, max_threads, threads_live } => {
-                let executor = Executor::builder()
-                    .name(topology.label.as_str())
-                    .threads(min_threads, max_threads)
-                    .thread_per_task(threads_live == ThreadsLive::OneRequest)
-                    .gvl(gvl)
-                    .hook(hook)
-                    .build()?;
-                Kind::Threads(executor)
+    /// Starts the server's threads or processes.
+    ///
+    /// # Errors
+    /// The system gives none, or the program cannot be a worker.
+    pub(super) fn start(
+        topology: &Topology,
+        workload: &Workload,
+        load: &Load,
+        seed: u64,
+    ) -> Result<Self, Error> {
+        match topology.dispatch {
+            Dispatch::InProcess => Local::start(topology, workload).map(Self::Local),
+            Dispatch::SharedQueue | Dispatch::Accept(_) => {
+                let kept = load.connections == Connections::KeepAlive;
+                Workers::start(topology, workload, kept, seed).map(Self::Workers)
             }
-            Serving::EventLoop { handlers, offload_threads } => {
-                let event_loop = EventLoop::builder()
-                    .name(topology.label.as_str())
-                    .offload_threads(offload_threads)
-                    // As asyncio: a long poll delays timers and new tasks by itself alone.
-                    .event_interval(1)
-                    .gvl(gvl)
-                    .hook(hook)
-                    .build()?;
-                Kind::Loop(Arc::new(event_loop), handlers)
-            }
-        };
-        let names = workload.endpoints.iter().map(|endpoint| endpoint.name.clone());
-        let site = Site {
-            endpoints: names.zip(workload.programs()).collect(),
-            threads: ThreadPools::new(&workload.pools),
-            futures: AsyncPools::new(&workload.pools),
-            over: Over::default(),
-        };
-        Ok(Self { kind, site: Arc::new(site), waits })
+        }
     }
 
     /// Takes a request in; `watch` hears of it. A server that has ended, or that the system gives no
     /// thread, calls `refused` and then drops both.
     pub(super) fn submit(
         &self,
-        endpoint: usize,
-        cursor: Cursor,
+        arrival: Arrival,
         watch: Box<impl Watch>,
         refused: impl FnOnce(RejectedWhy) + Clone + Send + 'static,
     ) {
-        let site = Arc::clone(&self.site);
-        let options = || TaskOptions::new().name(self.site.endpoints[endpoint].0.as_str());
-        let refusal = match &self.kind {
-            Kind::Threads(executor) => {
-                let accepted = executor.spawn_with(options(), move |cx| {
-                    watch.started();
-                    watch.served(site.serve_on_thread(cx, endpoint, cursor));
-                });
-                reason(accepted)
+        match self {
+            Self::Local(local) => {
+                local.submit(arrival.endpoint, Cursor::new(arrival.stream), watch, refused);
             }
-            Kind::Loop(event_loop, Handlers::Async) => {
-                let accepted = event_loop.spawn_async_with(options(), async move {
-                    watch.started();
-                    let program = &site.endpoints[endpoint].1;
-                    watch.served(serve_on_loop(program, cursor, &site.futures, &site.over).await);
-                });
-                reason(accepted)
-            }
-            Kind::Loop(event_loop, Handlers::Blocking) => {
-                let accepted = event_loop.spawn_async_with(options(), async move {
-                    watch.started();
-                    let serve = |cx: &mut Context<'_>| site.serve_on_thread(cx, endpoint, cursor);
-                    watch.served(Context::current(serve).expect("a poll holds the GVL"));
-                });
-                reason(accepted)
-            }
-            Kind::Loop(event_loop, Handlers::Offloaded) => {
-                let offload = Arc::clone(event_loop);
-                let refused_late = refused.clone();
-                let accepted = event_loop.spawn_async_with(options(), async move {
-                    let mut on_loop = Waits::default();
-                    on_loop.take_stock();
-                    let job = offload.offload(move |cx| {
-                        watch.started();
-                        (site.serve_on_thread(cx, endpoint, cursor), watch)
-                    });
-                    match job {
-                        // A loop that ends meanwhile drops the request.
-                        Ok(handle) => {
-                            if let Ok((mut served, watch)) = handle.await {
-                                on_loop.take_stock();
-                                served.waits.add(on_loop);
-                                watch.served(served);
-                            }
-                        }
-                        Err(rejected) => refused_late(rejected.why),
-                    }
-                });
-                reason(accepted)
-            }
-        };
-        if let Some(why) = refusal {
-            refused(why);
+            Self::Workers(workers) => workers.submit(&arrival, watch, refused),
         }
     }
 
-    /// How the GVL was used so far.
-    pub(super) fn gvl_use(&self) -> GvlUse {
-        let threads = match &self.kind {
-            Kind::Threads(executor) => executor.stats().gvl,
-            Kind::Loop(event_loop, _) => event_loop.stats().tasks.gvl,
-        };
-        let sum = threads.iter().fold(Usage::default(), |sum, thread| sum + thread.usage);
-        GvlUse {
-            wait: sum.wait,
-            hold: sum.hold,
-            blocked: sum.blocked,
-            waits: self.waits.lock().clone(),
-            handoffs: sum.handoffs,
-            forced_yields: sum.forced_yields,
-            acquisitions: sum.acquisitions,
-            threads: threads.into_iter().map(thread_use).collect(),
+    /// Whether workers tell when they took a request only after they served it.
+    pub(super) fn tells_late(&self) -> bool {
+        matches!(self, Self::Workers(_))
+    }
+
+    /// What the processes used so far.
+    pub(super) fn used(&self) -> Vec<ProcessUse> {
+        match self {
+            Self::Local(local) => vec![local.used()],
+            Self::Workers(workers) => workers.used(),
         }
     }
 
-    /// How the event loop fared, where there is one.
-    pub(super) fn loop_use(&self) -> Option<LoopUse> {
-        let Kind::Loop(event_loop, _) = &self.kind else { return None };
-        let stats = event_loop.stats();
-        Some(LoopUse {
-            lag: Histogram::of_buckets(&stats.lag_ns),
-            polls: stats.polls,
-            long_polls: stats.long_polls,
-            threshold: stats.threshold,
-        })
+    /// Workers that ended without being told to: number and process.
+    pub(super) fn lost(&self) -> Vec<(u32, u32)> {
+        match self {
+            Self::Local(_) => Vec::new(),
+            Self::Workers(workers) => workers.lost(),
+        }
     }
 
-    /// Ends what runs, drops what waits, and waits for the threads.
+    /// Ends what runs, drops what waits, and waits for the threads or processes.
     pub(super) fn end(&self) {
-        self.site.over.end();
-        self.site.threads.close();
-        match &self.kind {
-            Kind::Threads(executor) => drop(executor.shutdown(Duration::ZERO)),
-            Kind::Loop(event_loop, _) => drop(event_loop.shutdown(Duration::ZERO)),
+        match self {
+            Self::Local(local) => local.end(),
+            Self::Workers(workers) => workers.end(),
         }
     }
-}
-
-impl Site {
-    fn serve_on_thread(&self, cx: &mut Context<'_>, endpoint: usize, cursor: Cursor) -> Served {
-        serve_on_thread(cx, &self.endpoints[endpoint].1, cursor, &self.threads, &self.over)
-    }
-}
-
-/// Why a submission was refused, if it was; the handle of one that was not is let go.
-fn reason<T, F>(accepted: Result<JoinHandle<T>, Rejected<F>>) -> Option<RejectedWhy> {
-    accepted.err().map(|rejected| rejected.why)
-}
-
-fn thread_use(thread: ThreadUsage) -> ThreadUse {
-    let Usage { hold, wait, blocked, .. } = thread.usage;
-    ThreadUse { name: thread.name, wait, hold, blocked }
 }

@@ -3,10 +3,11 @@
 //! Used by `measure::checks` (no run can beat slots / service time) and by `report`.
 
 use super::{Op, Program};
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// The expected times of one request, without any waiting for the GVL, a core or a pool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Demand {
     /// All of it, end to end.
     pub service: Duration,

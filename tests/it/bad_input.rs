@@ -136,7 +136,7 @@ fn every_mistake_of_a_file_is_told() {
             &not(
                 "model[0].puma.thread",
                 "this key",
-                "one of workers, threads, min_threads, version, ruby",
+                "one of workers, threads, min_threads, queue_requests, version, ruby",
             ),
         ],
     );
@@ -171,7 +171,7 @@ fn loads_without_users_or_an_end_are_refused() {
 
 #[test]
 fn unknown_models_locks_and_versions_are_told_with_the_known_ones() {
-    let models = "puma, uvicorn, webrick, pool";
+    let models = "puma, unicorn, webrick, uvicorn, gunicorn, apache, pool";
     check_model(
         "pumma = { threads = 2 }",
         &[&not("model[0]", "a table of {pumma}", &format!("a model: one of {models}"))],
@@ -358,6 +358,23 @@ fn what_the_engine_cannot_run_is_bad_input_too() {
         assert_eq!((ran.status, ran.out.as_str()), (Some(2), ""), "{format}");
         assert_eq!(ran.complaints().len(), 1, "{}", ran.err);
         assert!(ran.err.contains("workers: 2 is not allowed, expected 0"), "{}", ran.err);
+    }
+}
+
+#[test]
+fn a_cluster_of_one_is_no_single_process() {
+    for (model, field, expected) in [
+        ("puma = { workers = 1 }", "puma", "0"),
+        ("gunicorn = { worker_class = 'uvicorn' }", "gunicorn", "no master"),
+    ] {
+        let folder = Folder::with("x.toml", Parts { model, ..SOUND }.toml());
+        let ran = folder.run(&["run", "x.toml"]);
+        assert_eq!((ran.status, ran.out.as_str()), (Some(2), ""), "{model}");
+        let line = format!(
+            "x.toml: model[0].{field}.workers: 1 is not allowed, expected {expected}, since the real \
+             engine runs a single process"
+        );
+        assert_eq!(ran.complaints(), [line]);
     }
 }
 

@@ -177,7 +177,19 @@ fn the_table_names_each_model_and_doubt() {
 fn models_are_listed_with_their_keys() {
     let ran = Folder::new().run(&["models"]);
     assert_eq!((ran.status, ran.err.as_str()), (Some(0), ""));
-    for word in ["puma", "uvicorn", "webrick", "pool", "min_threads", "cruby-master", "none"] {
+    for word in [
+        "puma",
+        "unicorn",
+        "webrick",
+        "uvicorn",
+        "gunicorn",
+        "apache",
+        "pool",
+        "min_threads",
+        "\"auto\"",
+        "cruby-master",
+        "none",
+    ] {
         assert!(ran.out.contains(word), "{word}\n{}", ran.out);
     }
 }

@@ -3,7 +3,7 @@
 use gvl_lab::Experiment;
 use gvl_lab::experiment::Entry;
 use gvl_lab::load::{Arrivals, Pattern, Until};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 use toml::{Table, Value};
 
@@ -35,7 +35,7 @@ fn experiment(name: &str) -> Experiment {
 
 #[test]
 fn every_file_reads_and_reads_back() {
-    assert!(names().len() >= 16);
+    assert!(names().len() >= 17);
     for name in names() {
         let experiment = experiment(&name);
         assert_eq!(Experiment::from_toml(&experiment.to_toml()).as_ref(), Ok(&experiment));
@@ -44,30 +44,22 @@ fn every_file_reads_and_reads_back() {
     }
 }
 
-#[test]
-fn every_model_is_a_single_process() {
-    for name in names() {
-        for entry in experiment(&name).models {
-            assert_eq!(entry.model.topology().processes, 1, "{name}");
-        }
-    }
-}
+/// What is no figure of a published row: the server's shape, and what was seen beside.
+const NO_FIGURES: [&str; 5] =
+    ["workers", "threads", "in_flight_together", "server_time_ms", "processes_answering"];
 
-/// What the published figures do not say of a server: its shape, and what was seen beside.
-const NO_FIGURES: [&str; 4] = ["workers", "threads", "in_flight_together", "server_time_ms"];
-
-/// Compares an experiment's published figures with one run of a reference file: its rows of a
-/// single process, in order, each figure under the key that it has there.
+/// Compares an experiment's published figures with one run of a reference file: its rows in order,
+/// each figure under the key that it has there.
 fn check_figures(name: &str, file: &str, run: usize) {
     let experiment = experiment(name);
     let published = reference(file);
     let run = &published["run"][run];
-    let rows: Vec<_> = run["rows"].as_array().expect("rows").iter().collect();
-    let single: Vec<_> = rows.iter().filter(|row| row["workers"].as_integer() == Some(0)).collect();
-    assert_eq!(experiment.models.len(), single.len(), "{name}");
-    for (entry, row) in experiment.models.iter().zip(single) {
+    let rows = run["rows"].as_array().expect("rows");
+    assert_eq!(experiment.models.len(), rows.len(), "{name}");
+    for (entry, row) in experiment.models.iter().zip(rows) {
         let row = row.as_table().expect("a row");
         let topology = entry.model.topology();
+        assert_eq!(row["workers"].as_integer(), Some(topology.workers.into()), "{name}");
         assert_eq!(row["threads"].as_integer(), Some(topology.threads.into()), "{name}");
         let figures: Vec<_> =
             row.keys().filter(|key| !NO_FIGURES.contains(&key.as_str())).collect();
@@ -145,19 +137,21 @@ fn the_figures_of_siege_are_the_published_ones_in_milliseconds() {
         [("siege-2013", 7), ("siege-2013-failing", 4)].into_iter().enumerate()
     {
         let experiment = experiment(name);
-        // The third row is of four workers.
-        for (entry, row) in experiment.models.iter().zip(0..) {
-            let row = &published["run"][n]["rows"][row];
+        let rows = published["run"][n]["rows"].as_array().expect("rows");
+        assert_eq!(experiment.models.len(), rows.len(), "{name}");
+        for (entry, row) in experiment.models.iter().zip(rows) {
             let server = row["server"].as_str().expect("a server");
             assert!(server.starts_with(entry.model.key()), "{server}");
+            let workers = entry.model.topology().workers;
+            assert_eq!(server.contains("workers"), workers > 0, "{server}");
+            assert!(workers == 0 || server.contains(&format!(" {workers} ")), "{server}");
             assert_eq!(entry.published.len(), figures, "{name}");
             for (key, value) in &entry.published {
                 let (_, there, scale) =
                     keys.iter().find(|(here, ..)| here == key).expect("a known figure");
-                assert_eq!(*value, (number(&row[*there]) * scale).round_to(2), "{name}: {key}");
+                assert_eq!(*value, (number(&row[there]) * scale).round_to(2), "{name}: {key}");
             }
         }
-        assert_eq!(experiment.models.len(), 2, "{name}");
         assert_eq!(experiment.load.users(), Some(5));
     }
 }
@@ -207,6 +201,16 @@ fn what_a_file_is_named_for_is_in_it() {
     };
     let served = 3.0 / overloaded.workload.programs()[0].demand().service.as_secs_f64();
     assert!(arrivals == Arrivals::Poisson && rate > served);
+    let ways: HashSet<_> = experiment("cluster-dispatch")
+        .models
+        .iter()
+        .map(|entry| {
+            let topology = entry.model.topology();
+            assert!(topology.processes > 1, "{topology:?}");
+            format!("{:?}", topology.dispatch)
+        })
+        .collect();
+    assert_eq!(ways.len(), 7, "each row hands requests over in a way of its own");
     let mixed = experiment("mixed");
     let users: Vec<_> = mixed.workload.endpoints.iter().map(|e| (&*e.name, e.users)).collect();
     assert_eq!(users, [("io", Some(10)), ("cpu", Some(1))]);

@@ -3,20 +3,22 @@
 //! What serves a request runs in httpd's own threads, as mod_php does: without a lock. With
 //! `python` it is mod_wsgi's embedded mode: each process has an interpreter, and its lock.
 //!
-//! Read at 2.4.58 (server/mpm/worker/worker.c, event/event.c; prefork.c by the same steps). Differs
-//! from httpd: there is one listener and a fixed number of processes, which stands for what
-//! `StartServers` and the spare servers come to; and the event MPM keeps any number of idle
-//! connections (`AsyncRequestWorkerFactor`).
+//! Read at 2.4.58 (server/mpm/worker/worker.c, event/event.c). Differs from httpd: there is one
+//! listener and a fixed number of processes, which stands for what `StartServers` and the spare
+//! servers come to; and the event MPM keeps any number of idle connections
+//! (`AsyncRequestWorkerFactor`).
+
+mod mpm;
+
+pub use mpm::Mpm;
 
 use super::listing::{Field, Record};
 use super::topology::slots;
 use super::{
     Dispatch, Model, ModelKind, Serving, THREADS_MAX, ThreadsLive, Topology, Workers, version,
 };
-use crate::cluster::accept::{Accept, AcceptWait, Backoff, Between};
 use crate::gvl::Gvl;
 use crate::value::{Fields, Node, Value};
-use std::time::Duration;
 
 pub(super) const RECORD: Record = Record {
     key: "apache",
@@ -46,24 +48,6 @@ pub(super) const RECORD: Record = Record {
     ],
     read,
 };
-
-/// `ThreadsPerChild` (`DEFAULT_THREADS_PER_CHILD`, worker.c and event.c).
-const THREADS: u32 = 25;
-/// `KeepAliveTimeout`.
-const KEEP_ALIVE: Duration = Duration::from_secs(5);
-const MPMS: [Mpm; 3] = [Mpm::Prefork, Mpm::Worker, Mpm::Event];
-const MPMS_ALLOWED: &str = "\"prefork\", \"worker\" or \"event\"";
-
-/// How httpd's processes work: its multi-processing module.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mpm {
-    /// A process serves one connection at a time, and waits at it between its requests.
-    Prefork,
-    /// The same of each thread of a process.
-    Worker,
-    /// A thread serves a request; between requests a connection is watched.
-    Event,
-}
 
 /// Builds the model `apache`.
 #[derive(Debug, Clone)]
@@ -105,45 +89,8 @@ impl Apache {
     }
 }
 
-impl Mpm {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Prefork => "prefork",
-            Self::Worker => "worker",
-            Self::Event => "event",
-        }
-    }
-
-    /// `StartServers` (`DEFAULT_START_DAEMON`).
-    fn workers(self) -> u32 {
-        match self {
-            Self::Prefork => 5,
-            Self::Worker | Self::Event => 3,
-        }
-    }
-
-    fn threads(self) -> u32 {
-        match self {
-            Self::Prefork => 1,
-            Self::Worker | Self::Event => THREADS,
-        }
-    }
-
-    /// With one listener, prefork and worker block in `accept`; event polls it beside its other
-    /// connections.
-    fn accept(self) -> Accept {
-        let (wait, between) = match self {
-            Self::Prefork | Self::Worker => {
-                (AcceptWait::Blocking, Between::HeldByThread { most: KEEP_ALIVE })
-            }
-            Self::Event => (AcceptWait::Herd, Between::Watched),
-        };
-        Accept { wait, only_when_free: true, backoff: Backoff::None, burst: 1, between }
-    }
-}
-
 fn read(fields: &Fields<'_>) -> Option<Model> {
-    let mpm = fields.get("mpm").map_or(Some(Mpm::Event), read_mpm);
+    let mpm = fields.get("mpm").map_or(Some(Mpm::Event), Mpm::read);
     let workers = match fields.get("workers") {
         Some(_) => Workers::read(fields, 1, 1).map(Some),
         None => Some(None),
@@ -157,12 +104,6 @@ fn read(fields: &Fields<'_>) -> Option<Model> {
         None => Some(None),
     };
     Some(Apache { mpm: mpm?, workers: workers?, threads: threads?, python: python? }.into())
-}
-
-fn read_mpm(node: &Node<'_>) -> Option<Mpm> {
-    let text = node.text(MPMS_ALLOWED)?;
-    let named = MPMS.into_iter().find(|mpm| mpm.name() == text);
-    named.or_else(|| node.refuse(MPMS_ALLOWED))
 }
 
 fn read_threads(node: &Node<'_>, mpm: Option<Mpm>) -> Option<u32> {

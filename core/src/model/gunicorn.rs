@@ -1,12 +1,16 @@
 //! `gunicorn`: worker processes of one of three classes, under CPython's lock.
 //!
-//! Read at 23.0.0, 24.0.0, 25.2.0, 26.1.0 and 27.0.1 (gunicorn/workers/sync.py, gthread.py), the
-//! class `uvicorn` at uvicorn-worker 0.4.0.
+//! Read at 23.0.0 and 27.0.1 (gunicorn/workers/sync.py, gthread.py; when `gthread` accepts at 20.0.4,
+//! 24.0.0, 25.2.0 and 26.0.0 too), the class `uvicorn` at uvicorn-worker 0.4.0.
 //!
 //! Differs from gunicorn: versions do not differ. 23 watches a new connection until its request is
 //! there, 24 gives it to a thread at once, which matters for connections that stay silent; here the
 //! request follows at once. A `gthread` worker takes any number of connections (`worker_connections`
 //! is 1000), and no worker is killed for being silent (`timeout`).
+
+mod class;
+
+pub use class::WorkerClass;
 
 use super::listing::{Field, Record};
 use super::topology::slots;
@@ -15,7 +19,6 @@ use super::{
     Dispatch, Handlers, Model, ModelKind, Serving, THREADS_MAX, ThreadsLive, Topology, Workers,
     version,
 };
-use crate::cluster::accept::{Accept, AcceptWait, Backoff, Between};
 use crate::gvl::Gvl;
 use crate::value::{Fields, Node, Value};
 
@@ -54,19 +57,6 @@ const THREADS: u32 = 1;
 const VERSION: &str = "27.0.1";
 const VERSION_ALLOWED: &str = "a gunicorn version from 20.0 to 27.x as text, such as \"27.0.1\"";
 const PYTHON: &str = "3.13";
-const CLASSES: [WorkerClass; 3] = [WorkerClass::Sync, WorkerClass::Gthread, WorkerClass::Uvicorn];
-const CLASSES_ALLOWED: &str = "\"sync\", \"gthread\" or \"uvicorn\"";
-
-/// What a worker of gunicorn is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WorkerClass {
-    /// One thread that accepts, answers and closes.
-    Sync,
-    /// A thread that accepts and watches connections, and a pool that answers.
-    Gthread,
-    /// The event loop of the package uvicorn-worker.
-    Uvicorn,
-}
 
 /// Builds the model `gunicorn`.
 #[derive(Debug, Clone)]
@@ -155,33 +145,10 @@ impl Gunicorn {
     }
 }
 
-/// The listener is not blocking and each worker watches it.
-fn accept(class: WorkerClass) -> Accept {
-    match class {
-        // `run_for_one`: `select` only where `accept` had nothing.
-        WorkerClass::Sync => Accept {
-            wait: AcceptWait::Herd,
-            only_when_free: true,
-            backoff: Backoff::None,
-            burst: 1,
-            between: Between::Closed,
-        },
-        // One `accept` an event, however many requests wait for a thread.
-        WorkerClass::Gthread => Accept {
-            wait: AcceptWait::Herd,
-            only_when_free: false,
-            backoff: Backoff::None,
-            burst: 1,
-            between: Between::Watched,
-        },
-        // gunicorn's backlog, which it hands down, is 2048 as uvicorn's.
-        WorkerClass::Uvicorn => uvicorn::ACCEPT,
-    }
-}
-
 fn read(fields: &Fields<'_>) -> Option<Model> {
     let workers = Workers::read(fields, 1, WORKERS);
-    let class = fields.get("worker_class").map_or(Some(None), |node| read_class(node).map(Some));
+    let class =
+        fields.get("worker_class").map_or(Some(None), |node| WorkerClass::read(node).map(Some));
     let threads = match fields.get("threads") {
         Some(node) => read_threads(node, class.flatten()),
         None => Some(THREADS),
@@ -206,18 +173,12 @@ fn read(fields: &Fields<'_>) -> Option<Model> {
     Some(gunicorn.into())
 }
 
-fn read_class(node: &Node<'_>) -> Option<WorkerClass> {
-    let text = node.text(CLASSES_ALLOWED)?;
-    let named = CLASSES.into_iter().find(|class| name_of(*class) == text);
-    named.or_else(|| node.refuse(CLASSES_ALLOWED))
-}
-
 /// Reads the threads of a worker, of which only a `gthread` has several.
 fn read_threads(node: &Node<'_>, class: Option<WorkerClass>) -> Option<u32> {
     let threads = node.int(1..=THREADS_MAX.into())? as u32;
     match class {
         Some(class @ (WorkerClass::Sync | WorkerClass::Uvicorn)) if threads > 1 => {
-            node.refuse(format!("1 with the class \"{}\"; \"gthread\" has threads", name_of(class)))
+            node.refuse(format!("1 with the class \"{}\"; \"gthread\" has threads", class.name()))
         }
         _ => Some(threads),
     }
@@ -231,14 +192,6 @@ fn read_handlers(node: &Node<'_>, class: Option<WorkerClass>) -> Option<Handlers
     uvicorn::read_handlers(node)
 }
 
-fn name_of(class: WorkerClass) -> &'static str {
-    match class {
-        WorkerClass::Sync => "sync",
-        WorkerClass::Gthread => "gthread",
-        WorkerClass::Uvicorn => "uvicorn",
-    }
-}
-
 impl ModelKind for Gunicorn {
     fn record(&self) -> &'static Record {
         &RECORD
@@ -246,7 +199,7 @@ impl ModelKind for Gunicorn {
 
     fn to_value(&self) -> Value {
         let mut fields = vec![("workers", self.workers.to_value())];
-        fields.extend(self.worker_class.map(|class| ("worker_class", Value::text(name_of(class)))));
+        fields.extend(self.worker_class.map(|class| ("worker_class", Value::text(class.name()))));
         fields.push(("threads", Value::Int(self.threads.into())));
         fields.extend(self.handlers.map(|h| ("handlers", Value::text(uvicorn::name_of(h)))));
         fields.push(("version", Value::text(&self.version)));
@@ -266,7 +219,7 @@ impl ModelKind for Gunicorn {
         };
         let version = version::suffix(" ", &self.version, VERSION);
         let python = version::suffix(" python ", &self.python, PYTHON);
-        let class = name_of(self.class());
+        let class = self.class().name();
         Topology {
             label: format!("gunicorn{version} {class}{handlers}{python}{}", workers.words),
             workers: workers.count,
@@ -275,7 +228,7 @@ impl ModelKind for Gunicorn {
             processes: workers.count.max(1),
             gvl: Gvl::of_python(&self.python).expect("a checked model has a known CPython version"),
             serving,
-            dispatch: Dispatch::Accept(accept(self.class())),
+            dispatch: Dispatch::Accept(self.class().accept()),
         }
     }
 }

@@ -1,20 +1,9 @@
 //! `puma`: worker processes with a pool of threads each, under CRuby's lock.
 //!
-//! With workers, each accepts from the master's socket, and versions differ in what a busy one does
-//! before it accepts (`Server#handle_servers` in lib/puma/server.rb):
-//!
-//! | version | with every thread busy | with any request under way |
-//! |---|---|---|
-//! | 5.0 to 5.6.9 | does not accept | accepts: `wait_for_less_busy_worker` is 0 by default |
-//! | 6.0.0 to 6.6.1 | does not accept | waits for one to end, 5 ms at most |
-//! | 7.0.0 to 7.0.3 | sleeps 0.1 ms x (reactor + 1.5 x busy) / threads | accepts |
-//! | 7.0.4 to main | the same sleep as beside | sleeps 5 ms x busy / (25 x threads) if workers >= 2 |
-//!
-//! Without `queue_requests` main has the first column of 5.x again and no sleep (puma#3969).
-//!
-//! Differs from Puma: a connection is watched between its requests in every version, while 5.x and
-//! 6.x keep a thread at it for 0.2 s and up to ten requests. In single mode nothing is accepted, so
-//! that the waits of 6.0 to 6.4 and 7.0.0 to 7.0.3 there are left out, and versions do not differ.
+//! In single mode nothing is accepted, and versions do not differ: the waits there of 6.0 to 6.4
+//! and of 7.0.0 to 7.0.3 are left out. With workers they do, see `accept`.
+
+mod accept;
 
 use super::listing::{Field, Record};
 use super::pool::read_min_threads;
@@ -22,10 +11,8 @@ use super::topology::slots;
 use super::{
     Dispatch, Model, ModelKind, Serving, THREADS_MAX, ThreadsLive, Topology, Workers, version,
 };
-use crate::cluster::accept::{Accept, AcceptWait, Backoff, Between};
 use crate::gvl::Gvl;
 use crate::value::{Fields, Node, Value};
-use std::time::Duration;
 
 pub(super) const RECORD: Record = Record {
     key: "puma",
@@ -64,10 +51,6 @@ const MIN_THREADS: u32 = 0;
 const VERSION: &str = "8.0.2";
 const VERSION_ALLOWED: &str =
     "a Puma version from 5.0 to 8.x as text, such as \"8.0.2\", or \"main\"";
-/// `wait_for_less_busy_worker` (lib/puma/configuration.rb, 6.0.0 to 8.0.2).
-const LESS_BUSY: Duration = Duration::from_millis(5);
-/// The unit of the sleep of a full worker (lib/puma/server.rb, 7.0.0 to 7.0.3).
-const WHEN_FULL: Duration = Duration::from_micros(100);
 const RUBY: &str = "4.0.5";
 
 /// Builds the model `puma`.
@@ -130,33 +113,6 @@ impl Puma {
     pub fn ruby(mut self, version: impl Into<String>) -> Self {
         self.ruby = version.into();
         self
-    }
-
-    /// How each of so many workers accepts.
-    fn accept(&self, workers: u32) -> Accept {
-        let from = |major, minor, patch| version::from(&self.version, [major, minor, patch]);
-        let is_main = self.version == version::MAIN;
-        let gate = !from(7, 0, 0) || is_main && !self.queue_requests;
-        let backoff = if from(7, 0, 4) {
-            match workers >= 2 && !gate {
-                true => Backoff::Proportional { most: LESS_BUSY },
-                false => Backoff::None,
-            }
-        } else if from(7, 0, 0) {
-            Backoff::WhenFull { unit: WHEN_FULL }
-        } else if from(6, 0, 0) {
-            Backoff::UntilOneEnds { most: LESS_BUSY }
-        } else {
-            Backoff::None
-        };
-        Accept {
-            // `IO.select` on the shared listener, then one `accept_nonblock`.
-            wait: AcceptWait::Herd,
-            only_when_free: gate,
-            backoff,
-            burst: 1,
-            between: if self.queue_requests { Between::Watched } else { Between::Closed },
-        }
     }
 }
 
@@ -226,7 +182,7 @@ impl ModelKind for Puma {
             },
             dispatch: match workers.count {
                 0 => Dispatch::InProcess,
-                n => Dispatch::Accept(self.accept(n)),
+                n => Dispatch::Accept(accept::of(&self.version, self.queue_requests, n)),
             },
         }
     }

@@ -1,0 +1,100 @@
+//! How requests come to the workers, by model and version.
+
+use super::*;
+use crate::cluster::accept::{Accept, AcceptWait, Backoff, Between};
+use std::time::Duration;
+
+fn check_dispatch(toml: &str, expected: Dispatch) {
+    assert_eq!(of_toml(toml).unwrap().topology().dispatch, expected, "{toml}");
+}
+
+fn check_accept(toml: &str, expected: Accept) {
+    check_dispatch(toml, Dispatch::Accept(expected));
+}
+
+#[test]
+fn one_process_is_not_a_cluster_of_one() {
+    for single in ["puma = {}", "pool = {}", "webrick = {}", "uvicorn = {}"] {
+        check_dispatch(single, Dispatch::InProcess);
+    }
+    check_dispatch("pool = { workers = 1 }", Dispatch::SharedQueue);
+    check_dispatch("pool = { workers = 4, threads = 3 }", Dispatch::SharedQueue);
+    for cluster in [
+        "puma = { workers = 1 }",
+        "unicorn = {}",
+        "uvicorn = { workers = 2 }",
+        "gunicorn = {}",
+        "gunicorn = { worker_class = 'uvicorn' }",
+        "apache = { workers = 1 }",
+    ] {
+        let topology = of_toml(cluster).unwrap().topology();
+        assert!(matches!(topology.dispatch, Dispatch::Accept(_)), "{cluster}");
+        assert_eq!(topology.processes, topology.workers, "{cluster}");
+    }
+}
+
+#[test]
+fn a_busy_worker_of_puma_accepts_as_its_version_does() {
+    let most = Duration::from_millis(5);
+    let until_one_ends = Backoff::UntilOneEnds { most };
+    let when_full = Backoff::WhenFull { unit: Duration::from_micros(100) };
+    let proportional = Backoff::Proportional { most };
+    for (workers, version, queue_requests, gate, backoff) in [
+        (2, "5.0", true, true, Backoff::None),
+        (2, "5.6.9", true, true, Backoff::None),
+        (2, "6.0.0", true, true, until_one_ends),
+        (1, "6.6.1", true, true, until_one_ends),
+        (2, "6.6.1", false, true, until_one_ends),
+        (2, "7.0", true, false, when_full),
+        (1, "7.0.3", true, false, when_full),
+        (2, "7.0.4", true, false, proportional),
+        (1, "7.0.4", true, false, Backoff::None),
+        (2, "7.2.0", true, false, proportional),
+        (2, "8.0.2", false, false, proportional),
+        (4, "main", true, false, proportional),
+        (1, "main", true, false, Backoff::None),
+        (4, "main", false, true, Backoff::None),
+    ] {
+        let between = if queue_requests { Between::Watched } else { Between::Closed };
+        let accept =
+            Accept { wait: AcceptWait::Herd, only_when_free: gate, backoff, burst: 1, between };
+        check_accept(
+            &format!(
+                "puma = {{ workers = {workers}, version = '{version}', \
+                 queue_requests = {queue_requests} }}"
+            ),
+            accept,
+        );
+    }
+}
+
+#[test]
+fn each_server_accepts_in_its_way() {
+    let one_at_a_time = Accept {
+        wait: AcceptWait::Exclusive,
+        only_when_free: true,
+        backoff: Backoff::None,
+        burst: 1,
+        between: Between::Closed,
+    };
+    let herd = Accept { wait: AcceptWait::Herd, ..one_at_a_time };
+    check_accept("unicorn = { workers = 4 }", one_at_a_time);
+    check_accept("unicorn = { version = '6.1' }", one_at_a_time);
+    check_accept("unicorn = { version = '6.0.0' }", herd);
+    check_accept("gunicorn = {}", herd);
+    let watched = Accept { only_when_free: false, between: Between::Watched, ..herd };
+    check_accept("gunicorn = { threads = 2, version = '23.0.0' }", watched);
+    check_accept("gunicorn = { worker_class = 'gthread' }", watched);
+    let greedy = Accept { burst: 2048, ..watched };
+    check_accept("uvicorn = { workers = 2 }", greedy);
+    check_accept("uvicorn = { workers = 2, handlers = 'def' }", greedy);
+    check_accept("gunicorn = { worker_class = 'uvicorn' }", greedy);
+    check_accept("apache = {}", Accept { between: Between::Watched, ..herd });
+    let blocking = Accept {
+        wait: AcceptWait::Blocking,
+        between: Between::HeldByThread { most: Duration::from_secs(5) },
+        ..herd
+    };
+    check_accept("apache = { mpm = 'worker' }", blocking);
+    check_accept("apache = { mpm = 'prefork' }", blocking);
+}

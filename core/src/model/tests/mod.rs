@@ -1,0 +1,201 @@
+//! Models in and out of documents, and what they lower to.
+
+mod accept;
+mod mistakes;
+
+use super::*;
+use crate::error::Error;
+use crate::gvl::Gvl;
+use crate::value::{Node, Value};
+use crate::workload::ms;
+use proptest::option::of;
+use proptest::prelude::*;
+
+fn read(value: &Value) -> Result<Model, Error> {
+    Node::read_all(value, "model", |node| Model::read(node, &[]))
+}
+
+fn of_toml(text: &str) -> Result<Model, Error> {
+    read(&Value::from_toml(text).unwrap())
+}
+
+/// A document's label, processes, threads and slots.
+fn check_shape(toml: &str, label: &str, shape: (u32, u32, Option<u64>)) {
+    let topology = of_toml(toml).unwrap().topology();
+    assert_eq!(topology.label, label);
+    assert_eq!((topology.processes, topology.threads, topology.slots), shape, "{toml}");
+}
+
+/// The threads of a pool that are there from the start.
+fn check_min(toml: &str, expected: u32) {
+    match of_toml(toml).unwrap().topology().serving {
+        Serving::Pool { min_threads, .. } => assert_eq!(min_threads, expected, "{toml}"),
+        Serving::EventLoop { .. } => panic!("{toml} is no pool"),
+    }
+}
+
+#[test]
+fn models_have_shapes_and_labels() {
+    check_shape("puma = {}", "puma", (1, 5, Some(5)));
+    check_shape("puma = { workers = 4, threads = 3 }", "puma", (4, 3, Some(12)));
+    check_shape("puma = { version = '7.2.0' }", "puma 7.2.0", (1, 5, Some(5)));
+    check_shape("puma = { ruby = '3.4' }", "puma ruby 3.4", (1, 5, Some(5)));
+    check_shape("pool = { threads = 8, gvl = 'cruby-3.3' }", "pool cruby-3.3", (1, 8, Some(8)));
+    check_shape("webrick = {}", "webrick", (1, 100, Some(100)));
+    check_shape("unicorn = {}", "unicorn", (1, 1, Some(1)));
+    check_shape("unicorn = { workers = 4, version = '5.8.0' }", "unicorn 5.8.0", (4, 1, Some(4)));
+    check_shape("gunicorn = { workers = 3 }", "gunicorn sync", (3, 1, Some(3)));
+    check_shape(
+        "gunicorn = { workers = 2, threads = 6, version = '23.0.0', python = '3.11' }",
+        "gunicorn 23.0.0 gthread python 3.11",
+        (2, 6, Some(12)),
+    );
+    check_shape(
+        "gunicorn = { workers = 2, worker_class = 'uvicorn' }",
+        "gunicorn uvicorn async",
+        (2, 1, None),
+    );
+    check_shape(
+        "gunicorn = { worker_class = 'uvicorn', handlers = 'def' }",
+        "gunicorn uvicorn def",
+        (1, 40, Some(40)),
+    );
+    check_shape("apache = {}", "apache event", (3, 25, Some(75)));
+    check_shape("apache = { mpm = 'prefork' }", "apache prefork", (5, 1, Some(5)));
+    check_shape(
+        "apache = { mpm = 'worker', workers = 2, threads = 3, python = '3.13' }",
+        "apache worker python 3.13",
+        (2, 3, Some(6)),
+    );
+    check_shape("uvicorn = {}", "uvicorn async", (1, 1, None));
+    check_shape("uvicorn = { workers = 2, handlers = 'def' }", "uvicorn def", (2, 40, Some(80)));
+    check_shape(
+        "uvicorn = { workers = 4, handlers = 'blocking' }",
+        "uvicorn blocking",
+        (4, 1, Some(4)),
+    );
+}
+
+#[test]
+fn locks_are_those_of_the_versions() {
+    let name = |model: Model| model.topology().gvl.name().to_owned();
+    assert_eq!(name(puma().into()), "cruby-4.0");
+    assert_eq!(name(webrick().ruby("3.1.2").into()), "cruby-3.1");
+    assert_eq!(name(uvicorn().into()), "cpython-3.13");
+    assert_eq!(name(uvicorn().python("3.14t").into()), "none");
+    assert_eq!(name(pool().gvl(Gvl::none()).into()), "none");
+    assert_eq!(name(unicorn().ruby("3.1").into()), "cruby-3.1");
+    assert_eq!(name(gunicorn().python("3.11").into()), "cpython-3.11");
+    assert_eq!(name(apache().into()), "none");
+    assert_eq!(name(apache().python("3.13").into()), "cpython-3.13");
+}
+
+#[test]
+fn threads_are_there_from_the_start_as_puma_has_it() {
+    check_min("puma = {}", 0);
+    check_min("puma = { threads = 3 }", 3);
+    check_min("puma = { threads = 3, min_threads = 1 }", 1);
+    check_min("puma = { min_threads = 5 }", 5);
+    check_min("pool = { threads = 8 }", 8);
+    check_min("webrick = {}", 0);
+    check_min("unicorn = {}", 1);
+    check_min("gunicorn = {}", 1);
+    check_min("gunicorn = { threads = 4 }", 0);
+    check_min("apache = { mpm = 'worker' }", 25);
+}
+
+#[test]
+fn auto_is_resolved_where_the_model_lowers_and_written_as_it_was() {
+    for key in ["puma", "unicorn", "uvicorn", "gunicorn", "apache", "pool"] {
+        let model = of_toml(&format!("{key} = {{ workers = 'auto' }}")).unwrap();
+        let topology = model.topology();
+        let words = format!("(auto: {} of ", topology.workers);
+        assert!(topology.label.contains(&words), "{}", topology.label);
+        assert!(topology.label.ends_with(" processors)"), "{}", topology.label);
+        assert_eq!(topology.processes, topology.workers.max(1));
+        let written = model.to_value().to_toml();
+        assert!(written.contains("workers = \"auto\""), "{written}");
+    }
+    assert!(
+        Model::from(puma().workers(Workers::Auto)) == of_toml("puma.workers = 'auto'").unwrap()
+    );
+}
+
+#[test]
+fn the_listing_has_every_model_with_its_keys() {
+    let text = listing().to_string();
+    for record in listing().models {
+        assert!(text.contains(&format!("{}: {}", record.key, record.summary)), "{}", record.key);
+        assert!(record.fields.iter().all(|field| text.contains(field.key)));
+        let empty = Value::table([(record.key, Value::table::<String>([]))]);
+        let Value::Table(written) = read(&empty).unwrap().to_value() else { panic!("no table") };
+        let Value::Table(written) = &written[0].1 else { panic!("no table") };
+        for (key, _) in written {
+            assert!(record.fields.iter().any(|field| field.key == key), "{key} is not listed");
+        }
+    }
+}
+
+/// Any number of workers from `least` on, or `auto`.
+fn workers(least: u32) -> impl Strategy<Value = Workers> {
+    of(least..=1024).prop_map(|count| count.map_or(Workers::Auto, Workers::Count))
+}
+
+pub(crate) fn models() -> impl Strategy<Value = Model> {
+    let version = prop_oneof!["[5-8]\\.[0-9]\\.[0-9]", Just("main".to_owned())];
+    let puma = (workers(0), of(5..=1024_u32), of(0..=5_u32), any::<bool>(), version).prop_map(
+        |(workers, threads, min_threads, queue_requests, version)| {
+            let puma = puma().workers(workers).version(version).ruby("3.4.1");
+            let puma = threads.into_iter().fold(puma.queue_requests(queue_requests), Puma::threads);
+            min_threads.into_iter().fold(puma, Puma::min_threads).into()
+        },
+    );
+    let unicorn = (workers(1), "[4-6]\\.[0-9]\\.[0-9]")
+        .prop_map(|(workers, version)| unicorn().workers(workers).version(version).into());
+    let uvicorn =
+        (workers(1), handlers(), 1..=1024_u32).prop_map(|(workers, handlers, threads)| {
+            uvicorn().workers(workers).handlers(handlers).offload_threads(threads).into()
+        });
+    let gunicorn = (workers(1), of(1..=1024_u32), of(handlers()), "2[0-7]\\.[0-9]\\.[0-9]")
+        .prop_map(|(workers, threads, handlers, version)| {
+            let gunicorn = gunicorn().workers(workers).version(version);
+            match (threads, handlers) {
+                (_, Some(h)) => gunicorn.worker_class(WorkerClass::Uvicorn).handlers(h),
+                (Some(n), None) => gunicorn.threads(n),
+                (None, None) => gunicorn.worker_class(WorkerClass::Sync),
+            }
+            .into()
+        });
+    let mpm = prop::sample::select(vec![Mpm::Worker, Mpm::Event]);
+    let apache = (of(workers(1)), of((mpm, 1..=1024_u32)), any::<bool>()).prop_map(
+        |(workers, threads, python)| {
+            let apache = threads
+                .into_iter()
+                .fold(apache().mpm(Mpm::Prefork), |apache, (mpm, n)| apache.mpm(mpm).threads(n));
+            let apache = workers.into_iter().fold(apache, Apache::workers);
+            if python { apache.python("3.13").into() } else { apache.into() }
+        },
+    );
+    let gvl = prop::sample::select(crate::gvl::NAMES).prop_map(|name| Gvl::named(name).unwrap());
+    let pool = (workers(0), 1..=1024_u32, gvl, of(101..=1000_u64)).prop_map(
+        |(workers, threads, gvl, quantum)| {
+            let gvl = quantum.map(ms).into_iter().fold(gvl, Gvl::with_quantum);
+            pool().workers(workers).threads(threads).gvl(gvl).into()
+        },
+    );
+    let webrick = (1..=10_000_u32).prop_map(|n| webrick().max_clients(n).into());
+    prop_oneof![puma, unicorn, uvicorn, gunicorn, apache, pool, webrick]
+}
+
+fn handlers() -> impl Strategy<Value = Handlers> {
+    prop::sample::select(vec![Handlers::Async, Handlers::Offloaded, Handlers::Blocking])
+}
+
+proptest! {
+    #[test]
+    fn what_is_printed_reads_back(model in models()) {
+        let read = read(&model.to_value()).unwrap();
+        prop_assert_eq!(read.topology(), model.topology());
+        prop_assert_eq!(read, model);
+    }
+}

@@ -117,6 +117,7 @@ pub fn run(
         last_answer: Duration::from_nanos(tally.last_finish - start),
         unfinished,
         processes: [(std::process::id(), tally.ok)].into(),
+        workers: Vec::new(),
         queue: tally.queue_use(start, start + nanos(elapsed)),
         endpoints: std::mem::take(&mut tally.endpoints),
         pools: std::mem::take(&mut tally.pools),

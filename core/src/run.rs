@@ -5,7 +5,7 @@
 
 use crate::error::{Error, Mistake};
 use crate::experiment::{Entry, Experiment};
-use crate::load::Load;
+use crate::load::{Connections, Load};
 use crate::measure::Shape;
 use crate::model::{Dispatch, Handlers, Serving, Topology};
 use crate::real;
@@ -146,6 +146,8 @@ fn shape(topology: &Topology, load: &Load, cores: u32) -> Shape {
         processes: topology.processes,
         users: load.users().map(u64::from),
         think: load.think_mean(),
+        keep_alive: load.connections == Connections::KeepAlive,
+        handout: None,
         cores,
         gvl_name: topology.gvl.name().to_owned(),
         quantum: topology.gvl.quantum(),

@@ -193,6 +193,23 @@ mod tests {
     }
 
     #[test]
+    fn four_workers_of_three_have_four_locks_and_the_machines_cores() {
+        let with_cores = |cores| {
+            let mut shape = shape(4, 3);
+            (shape.users, shape.cores) = (Some(24), cores);
+            let facts = facts(shape, 1000, vec![endpoint("cpu", 390, 60).asking(5, 5, 5)]);
+            let told = facts.ceilings.iter().map(|c| (c.kind.name(), c.rps, c.formula.clone()));
+            (told.collect::<Vec<_>>(), facts.bound_by().map(|c| c.kind))
+        };
+        let (told, bound) = with_cores(2);
+        assert_eq!(told[0], ("slots", 2400.0, "12 slots / 5 ms".to_owned()));
+        assert_eq!(told[2], ("cores", 400.0, "2 cores / 5 ms CPU".to_owned()));
+        assert_eq!(told[3], ("gvl", 800.0, "1 / 5 ms locked x 4 processes".to_owned()));
+        assert_eq!(bound, Some(CeilingKind::Cores));
+        assert_eq!(with_cores(8).1, Some(CeilingKind::Gvl));
+    }
+
+    #[test]
     fn fewer_users_than_slots_are_the_bound() {
         let mut shape = shape(4, 12);
         shape.users = Some(24);

@@ -3,7 +3,7 @@
 //! `report` makes it from the replications of one model; checks and ceilings read it. Invariant: the
 //! recording is the merge of all replications, and the ceilings are those of that recording.
 
-use super::{Ceiling, EndpointRecording, Interval, Recording};
+use super::{Ceiling, EndpointRecording, Imbalance, Interval, Recording};
 use std::time::Duration;
 
 /// The shape of a server and its load, as far as figures depend on it.
@@ -21,6 +21,10 @@ pub struct Shape {
     pub users: Option<u64>,
     /// How long a user thinks between an answer and its next request, in the mean.
     pub think: Duration,
+    /// Whether a user keeps its connection from request to request.
+    pub keep_alive: bool,
+    /// How requests find their worker; `None` for a single process.
+    pub handout: Option<Handout>,
     /// Processors the server may use.
     pub cores: u32,
     /// The lock's name, such as `cruby-3.3` or `none`.
@@ -31,6 +35,17 @@ pub struct Shape {
     pub one_thread: bool,
     /// Whether the lock lets only one thread of a process run locked code.
     pub exclusive: bool,
+}
+
+/// How requests find their worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Handout {
+    /// All wait in one queue, and a worker with a free slot takes the next.
+    Queued,
+    /// Each is given to a worker as it comes.
+    Assigned,
+    /// Workers accept connections from one socket, each for itself.
+    Accepted,
 }
 
 /// The figures of one replication.
@@ -59,6 +74,8 @@ pub struct Facts {
     pub published: Vec<(String, f64)>,
     /// What bounds the throughput, by kind.
     pub ceilings: Vec<Ceiling>,
+    /// How unevenly the workers took the requests, where there are several.
+    pub imbalance: Option<Imbalance>,
 }
 
 impl Facts {
@@ -75,6 +92,7 @@ impl Facts {
             replications: replications.iter().map(Figures::of).collect(),
             published: published.to_vec(),
             ceilings,
+            imbalance: Imbalance::of(replications),
         }
     }
 
@@ -97,6 +115,11 @@ impl Facts {
     /// Gives the share of the processors' time that the server used: CPU / (elapsed x cores).
     pub fn cpu_share(&self) -> Option<f64> {
         share(self.recording.cpu, self.recording.elapsed * self.shape.cores)
+    }
+
+    /// Sums the time for which locks were held to compute, a wait for a core included.
+    pub fn computing(&self) -> Duration {
+        self.recording.gvl.hold.saturating_sub(self.overall.demand.held)
     }
 
     /// Bounds a figure of the replications; those without the figure (no success) are left out.

@@ -38,7 +38,7 @@ pub struct ThreadUse {
 }
 
 impl GvlUse {
-    /// Adds another replication's use; threads of the same name in the same place are one.
+    /// Adds another process's or replication's use; threads of the same name in the same place are one.
     pub fn merge(&mut self, other: &Self) {
         self.wait += other.wait;
         self.hold += other.hold;

@@ -18,7 +18,7 @@ pub struct LoopUse {
 }
 
 impl LoopUse {
-    /// Adds another replication's loop; long polls match by task.
+    /// Adds another process's or replication's loop; long polls match by task.
     pub fn merge(&mut self, other: &Self) {
         self.lag.merge(&other.lag);
         self.polls += other.polls;
@@ -28,6 +28,15 @@ impl LoopUse {
                 Some(mine) => merge(mine, theirs),
                 None => self.long_polls.push(theirs.clone()),
             }
+        }
+    }
+
+    /// The same where there may be none.
+    pub(super) fn merge_into(sum: &mut Option<Self>, other: Option<&Self>) {
+        match (sum, other) {
+            (Some(mine), Some(theirs)) => mine.merge(theirs),
+            (mine @ None, theirs) => *mine = theirs.cloned(),
+            (Some(_), None) => {}
         }
     }
 }

@@ -9,17 +9,21 @@ pub(crate) mod facts;
 pub(crate) mod figure;
 mod gvl_use;
 mod histogram;
+mod imbalance;
 mod interval;
 mod loop_use;
 mod recording;
 #[cfg(test)]
 pub(crate) mod samples;
+mod worker;
 
 pub use ceiling::{Ceiling, CeilingKind};
 pub use checks::{Check, Warning};
-pub use facts::{Facts, Figures, Shape};
+pub use facts::{Facts, Figures, Handout, Shape};
 pub use gvl_use::{GvlUse, ThreadUse};
 pub use histogram::Histogram;
+pub use imbalance::{Imbalance, Took};
 pub use interval::Interval;
 pub use loop_use::LoopUse;
 pub use recording::{EndpointRecording, PoolRecording, QueueUse, Recording};
+pub use worker::WorkerRecording;

@@ -3,7 +3,7 @@
 //! An engine fills one [`Recording`] for each replication of a model; `Facts` merges them. Holds no
 //! judgement. Merging adds: the merged recording is that of one long run.
 
-use super::{GvlUse, Histogram, LoopUse};
+use super::{GvlUse, Histogram, LoopUse, WorkerRecording, worker};
 use crate::workload::Demand;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,6 +22,8 @@ pub struct Recording {
     pub unfinished: u64,
     /// Process id and how many requests it answered successfully.
     pub processes: BTreeMap<u32, u64>,
+    /// The workers in the order of their numbers; empty for a single process.
+    pub workers: Vec<WorkerRecording>,
     /// How the lock was used, all processes together.
     pub gvl: GvlUse,
     /// CPU time of the server's processes during the run.
@@ -74,7 +76,26 @@ pub struct QueueUse {
 }
 
 impl Recording {
-    /// Adds another replication: times, counts and histograms add, endpoints match by name.
+    /// Records worker processes, those that answered nothing too: their processes, their use of the
+    /// lock, CPU time and event loops are summed, and the rest is empty.
+    ///
+    /// Workers of one number (replacements) become one.
+    pub fn of_workers(workers: &[WorkerRecording]) -> Self {
+        let mut all = Self::default();
+        let mut by_number = Vec::new();
+        worker::merge(&mut by_number, workers);
+        for worker in &by_number {
+            add_counts(&mut all.processes, worker.processes());
+            all.gvl.merge(&worker.gvl_of_all());
+            all.cpu += worker.cpu;
+            LoopUse::merge_into(&mut all.event_loop, worker.event_loop.as_ref());
+        }
+        all.workers = by_number;
+        all
+    }
+
+    /// Adds another replication: times, counts and histograms add, endpoints match by name, workers
+    /// by number.
     pub fn merge(&mut self, other: &Self) {
         self.queue = self.queue.followed_by(self.elapsed, other.queue, other.elapsed);
         self.elapsed += other.elapsed;
@@ -87,6 +108,7 @@ impl Recording {
             }
         }
         add_counts(&mut self.processes, &other.processes);
+        worker::merge(&mut self.workers, &other.workers);
         self.gvl.merge(&other.gvl);
         self.cpu += other.cpu;
         for theirs in &other.pools {
@@ -95,11 +117,7 @@ impl Recording {
                 None => self.pools.push(theirs.clone()),
             }
         }
-        match (&mut self.event_loop, &other.event_loop) {
-            (Some(mine), Some(theirs)) => mine.merge(theirs),
-            (mine @ None, theirs) => mine.clone_from(theirs),
-            (Some(_), None) => {}
-        }
+        LoopUse::merge_into(&mut self.event_loop, other.event_loop.as_ref());
     }
 
     /// Sums all endpoints into one called `name`.
@@ -150,7 +168,7 @@ impl QueueUse {
     }
 }
 
-fn add_counts<K: Clone + Ord>(sum: &mut BTreeMap<K, u64>, counts: &BTreeMap<K, u64>) {
+pub(super) fn add_counts<K: Clone + Ord>(sum: &mut BTreeMap<K, u64>, counts: &BTreeMap<K, u64>) {
     for (key, n) in counts {
         *sum.entry(key.clone()).or_default() += n;
     }
@@ -159,7 +177,8 @@ fn add_counts<K: Clone + Ord>(sum: &mut BTreeMap<K, u64>, counts: &BTreeMap<K, u
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::samples::{endpoint, ms};
+    use crate::measure::samples::{endpoint, ms, worker};
+    use crate::measure::{GvlUse, ThreadUse};
 
     #[test]
     fn two_replications_merge_into_one_long_run() {
@@ -190,5 +209,28 @@ mod tests {
         let all = merged.overall("all");
         assert_eq!((all.ok(), all.failures(), all.requests()), (6, 1, 7));
         assert_eq!(all.demand.service, ms(550));
+    }
+
+    #[test]
+    fn totals_are_the_sums_of_the_workers() {
+        let busy = |number, pid, ok| {
+            let mut worker = worker(number, pid, ok, 100);
+            worker.cpu = ms(10);
+            let name = "thread 1".to_owned();
+            let threads = vec![ThreadUse { name, hold: ms(40), ..Default::default() }];
+            worker.gvl = GvlUse { hold: ms(40), handoffs: 2, threads, ..Default::default() };
+            worker
+        };
+        let mut run = Recording::of_workers(&[busy(1, 8, 5), busy(0, 7, 3), busy(1, 9, 2)]);
+        assert_eq!(run.processes, BTreeMap::from([(7, 3), (8, 5), (9, 2)]));
+        assert_eq!((run.cpu, run.gvl.hold, run.gvl.handoffs), (ms(30), ms(120), 6));
+        let threads: Vec<_> = run.gvl.threads.iter().map(|t| (&*t.name, t.hold)).collect();
+        assert_eq!(threads, [("worker 0: thread 1", ms(40)), ("worker 1: thread 1", ms(80))]);
+
+        run.merge(&Recording::of_workers(&[busy(0, 17, 4), busy(1, 18, 1)]));
+        let counts: Vec<_> = run.workers.iter().map(|w| (w.number, w.ok())).collect();
+        assert_eq!(counts, [(0, 7), (1, 8)]);
+        let by_process: u64 = run.processes.values().sum();
+        assert_eq!((by_process, run.processes.len()), (15, 5));
     }
 }

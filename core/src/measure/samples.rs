@@ -1,6 +1,6 @@
 //! Small recordings for the tests of `measure` and `report`.
 
-use super::{EndpointRecording, Facts, Recording, Shape};
+use super::{EndpointRecording, Facts, Handout, Histogram, Recording, Shape, WorkerRecording};
 use crate::workload::Demand;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -47,6 +47,8 @@ pub(crate) fn shape(workers: u32, threads: u32) -> Shape {
         processes: workers.max(1),
         users: None,
         think: Duration::ZERO,
+        keep_alive: false,
+        handout: (workers > 1).then_some(Handout::Accepted),
         cores: 4,
         gvl_name: "cruby-3.3".to_owned(),
         quantum: Some(ms(100)),
@@ -60,6 +62,40 @@ pub(crate) fn recording(elapsed_ms: u64, endpoints: Vec<EndpointRecording>) -> R
     let processes = BTreeMap::from([(100, ok)]);
     let elapsed = ms(elapsed_ms);
     Recording { elapsed, last_answer: elapsed, endpoints, processes, ..Default::default() }
+}
+
+/// A worker whose `ok` requests all took `latency_ms`.
+pub(crate) fn worker(number: u32, pid: u32, ok: u32, latency_ms: u64) -> WorkerRecording {
+    let mut latency = Histogram::new();
+    (0..ok).for_each(|_| latency.record(ms(latency_ms)));
+    WorkerRecording::new(number, pid, latency)
+}
+
+impl WorkerRecording {
+    pub(crate) fn failing(mut self, kind: &str, n: u64) -> Self {
+        *self.failed.entry(kind.to_owned()).or_default() += n;
+        self
+    }
+}
+
+/// Workers, with pids from 100 on, that answered so many requests each.
+pub(crate) fn cluster(elapsed_ms: u64, answered: &[u32], latency_ms: u64) -> Recording {
+    let workers: Vec<_> =
+        (0..).zip(answered).map(|(n, ok)| worker(n, 100 + n, *ok, latency_ms)).collect();
+    of_workers(elapsed_ms, &workers)
+}
+
+/// A run whose one endpoint was answered by these workers.
+pub(crate) fn of_workers(elapsed_ms: u64, workers: &[WorkerRecording]) -> Recording {
+    let mut io = EndpointRecording { name: "io".to_owned(), ..Default::default() };
+    for worker in workers {
+        io.latency.merge(worker.latency());
+        worker.failed.iter().for_each(|(kind, n)| *io.failed.entry(kind.clone()).or_default() += n);
+    }
+    io.demand.service = io.latency.sum();
+    let elapsed = ms(elapsed_ms);
+    let endpoints = vec![io];
+    Recording { elapsed, last_answer: elapsed, endpoints, ..Recording::of_workers(workers) }
 }
 
 pub(crate) fn facts(shape: Shape, elapsed_ms: u64, endpoints: Vec<EndpointRecording>) -> Facts {

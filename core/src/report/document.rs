@@ -61,7 +61,7 @@ impl Machine {
 
 #[cfg(test)]
 mod tests {
-    use crate::report::view::samples::{all_failed, report, slow_io};
+    use crate::report::view::samples::{all_failed, four_workers, report, slow_io};
     use serde_json::Value as Json;
 
     fn keys(json: &Json) -> Vec<&str> {
@@ -142,6 +142,31 @@ mod tests {
             ],
         );
         check(&json, "/rows/0/warnings/0", &["kind", "text"]);
+    }
+
+    #[test]
+    fn a_cluster_has_the_keys_of_its_workers() {
+        let json = serde_json::to_value(report(vec![four_workers()])).unwrap();
+        assert_eq!(json.pointer("/rows/0/imbalance"), Some(&Json::from(2.03333)));
+        check(
+            &json,
+            "/rows/0/by_worker/3",
+            &[
+                "worker",
+                "pids",
+                "lost",
+                "requests",
+                "ok",
+                "failed",
+                "share",
+                "throughput_rps",
+                "latency_ms",
+                "gvl",
+                "cpu_share",
+            ],
+        );
+        assert_eq!(json.pointer("/rows/0/by_worker/3/pids"), Some(&Json::from(vec![103, 203])));
+        assert_eq!(json.pointer("/rows/0/by_worker/0/gvl/hold_share"), Some(&Json::from(0.3)));
     }
 
     #[test]

@@ -2,9 +2,10 @@
 
 use super::Spread;
 use super::latency::rounded;
-use crate::measure::Facts;
+use crate::measure::GvlUse;
 use crate::measure::facts::share;
 use serde::Serialize;
+use std::time::Duration;
 
 /// Summarises the use of the GVL.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -27,12 +28,11 @@ pub struct GvlRow {
 }
 
 impl GvlRow {
-    pub(super) fn of(facts: &Facts) -> Self {
-        let gvl = &facts.recording.gvl;
+    /// Summarises the use of locks that could be held for `lockable`: elapsed x processes.
+    pub(super) fn of(name: &str, gvl: &GvlUse, lockable: Duration) -> Self {
         let serving = gvl.wait + gvl.hold + gvl.blocked;
-        let lockable = facts.recording.elapsed * facts.shape.processes.max(1);
         Self {
-            name: facts.shape.gvl_name.clone(),
+            name: name.to_owned(),
             wait_share: share(gvl.wait, serving).map(rounded),
             hold_share: share(gvl.hold, lockable).map(rounded),
             handoffs: gvl.handoffs,
@@ -46,15 +46,13 @@ impl GvlRow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::GvlUse;
-    use crate::measure::samples::{ms, recording, shape};
+    use crate::measure::samples::ms;
 
     #[test]
     fn shares_are_of_the_threads_time_and_of_the_locks_time() {
-        let mut run = recording(1000, Vec::new());
         let (wait, hold, blocked) = (ms(300), ms(500), ms(1200));
-        run.gvl = GvlUse { wait, hold, blocked, ..Default::default() };
-        let gvl = GvlRow::of(&Facts::new(shape(2, 3), &[run], &[]));
+        let used = GvlUse { wait, hold, blocked, ..Default::default() };
+        let gvl = GvlRow::of("cruby-3.3", &used, ms(1000) * 2);
         assert_eq!((gvl.wait_share, gvl.hold_share), (Some(0.15), Some(0.25)));
     }
 }

@@ -11,6 +11,7 @@ mod interval;
 mod latency;
 mod row;
 pub mod view;
+mod worker;
 
 pub use document::{Machine, Report};
 pub use endpoint::EndpointRow;
@@ -20,3 +21,4 @@ pub use interval::{Bounds, Intervals};
 pub use latency::{Latency, Spread};
 pub use row::{QueueRow, Row};
 pub use view::{VIEWS, View, view};
+pub use worker::WorkerRow;

@@ -4,7 +4,7 @@
 //! Figures are rounded to 6 significant digits here; checks saw the unrounded ones.
 
 use super::latency::rounded;
-use super::{EndpointRow, GvlRow, Intervals, Latency, LoopRow};
+use super::{EndpointRow, GvlRow, Intervals, Latency, LoopRow, WorkerRow};
 use crate::measure::checks::{self, IMPOSSIBLE};
 use crate::measure::{Ceiling, EndpointRecording, Facts, QueueUse, Recording, Shape, Warning};
 use serde::Serialize;
@@ -36,6 +36,13 @@ pub struct Row {
     pub latency_ms: Latency,
     /// Process id and how many requests it answered successfully.
     pub processes: BTreeMap<u32, u64>,
+    /// The workers, where there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub by_worker: Vec<WorkerRow>,
+    /// The most requests that a worker took / the mean of all workers, where there are several: 1
+    /// is even. The mean of that of each replication.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub imbalance: Option<f64>,
     /// How the lock was used.
     pub gvl: GvlRow,
     /// The share of the processors' time used: CPU / (elapsed x cores).
@@ -94,6 +101,7 @@ impl Row {
         published: &[(String, f64)],
     ) -> Self {
         let facts = Facts::new(shape.clone(), replications, published);
+        let lockable = facts.recording.elapsed * shape.processes.max(1);
         let round = |c: &Ceiling| Ceiling { rps: rounded(c.rps), ..c.clone() };
         Self {
             model: label.to_owned(),
@@ -106,7 +114,9 @@ impl Row {
             unfinished: facts.recording.unfinished,
             throughput_rps: facts.throughput_rps().map(rounded),
             latency_ms: Latency::of(&facts.overall.latency),
-            gvl: GvlRow::of(&facts),
+            by_worker: WorkerRow::all(&facts),
+            imbalance: facts.imbalance.as_ref().map(|imbalance| rounded(imbalance.ratio)),
+            gvl: GvlRow::of(&shape.gvl_name, &facts.recording.gvl, lockable),
             cpu_share: facts.cpu_share().map(rounded),
             queue: QueueRow::of(facts.recording.queue),
             event_loop: facts.recording.event_loop.as_ref().map(LoopRow::of),
@@ -162,7 +172,7 @@ impl QueueRow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::samples::{endpoint, recording, shape};
+    use crate::measure::samples::{endpoint, ms, of_workers, recording, shape, worker};
 
     #[test]
     fn sixteen_rps_of_one_slot_are_impossible() {
@@ -174,6 +184,20 @@ mod tests {
             row.ceiling().map(|c| (c.rps, c.formula.as_str())),
             Some((10.0, "1 slot / 100 ms"))
         );
+    }
+
+    #[test]
+    fn a_cluster_is_named_by_its_size_and_tells_its_imbalance() {
+        let mut workers = [worker(0, 7, 61, 100), worker(1, 8, 59, 100)];
+        for worker in &mut workers {
+            (worker.gvl.hold, worker.cpu) = (ms(500), ms(500));
+        }
+        let row = Row::of("puma", &shape(2, 3), &[of_workers(2000, &workers)], &[]);
+        assert_eq!((row.title().as_str(), row.slots), ("puma 2x3", Some(6)));
+        assert_eq!((row.by_worker.len(), row.imbalance), (2, Some(1.01667)));
+        assert_eq!(row.processes, BTreeMap::from([(7, 61), (8, 59)]));
+        assert_eq!(row.gvl.hold_share, Some(0.25));
+        assert!(row.warnings.is_empty(), "{:?}", row.warnings);
     }
 
     #[test]

@@ -23,11 +23,12 @@ pub(super) fn check(facts: &Facts) -> Option<Warning> {
         _ => OFFLOAD,
     };
     let times = figure::count(worst.count, "time");
+    let among = if facts.shape.processes > 1 { " in its worker" } else { "" };
     Some(Warning {
         kind: "blocked loop",
         text: format!(
-            "{name} kept the event loop {times} for {} or longer, {max} at most: nothing else ran \
-             meanwhile; {remedy}",
+            "{name} kept the event loop {times} for {} or longer, {max} at most: nothing else ran\
+             {among} meanwhile; {remedy}",
             figure::ms(event_loop.threshold),
         ),
         figures: vec![
@@ -48,8 +49,8 @@ mod tests {
     use crate::measure::LoopUse;
     use crate::measure::samples::{endpoint, facts, ms, shape};
 
-    fn with_polls(long_polls: Vec<LongPoll>) -> Option<Warning> {
-        let mut facts = facts(shape(1, 1), 1000, Vec::new());
+    fn with_polls(workers: u32, long_polls: Vec<LongPoll>) -> Option<Warning> {
+        let mut facts = facts(shape(workers, 1), 1000, Vec::new());
         facts.recording.event_loop =
             Some(LoopUse { threshold: ms(20), long_polls, ..Default::default() });
         check(&facts)
@@ -63,12 +64,15 @@ mod tests {
             total: ms(total),
             max: ms(max),
         };
-        let warning = with_polls(vec![poll("io", 9, 200, 25), poll("cpu", 4, 1600, 410)]).unwrap();
+        let polls = vec![poll("io", 9, 200, 25), poll("cpu", 4, 1600, 410)];
+        let warning = with_polls(1, polls.clone()).unwrap();
         assert_eq!(
             warning.text,
             "cpu kept the event loop 4 times for 20 ms or longer, 410 ms at most: nothing else ran \
              meanwhile; offload it to a thread (a `def` handler) or make its waiting async"
         );
+        let text = with_polls(4, polls).unwrap().text;
+        assert!(text.contains("nothing else ran in its worker meanwhile; "), "{text}");
     }
 
     #[test]
@@ -89,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_loop_without_long_polls_and_no_loop_stay_silent() {
-        assert_eq!(with_polls(Vec::new()), None);
+        assert_eq!(with_polls(1, Vec::new()), None);
         assert_eq!(check(&facts(shape(1, 1), 1000, Vec::new())), None);
     }
 }

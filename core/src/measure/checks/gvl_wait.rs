@@ -1,7 +1,7 @@
 //! `gvl wait`: why an endpoint is slow: its requests wait for the lock another holds.
 
 use super::{Warning, is_unnamed};
-use crate::measure::{EndpointRecording, Facts, figure};
+use crate::measure::{CeilingKind, EndpointRecording, Facts, figure};
 use std::time::Duration;
 
 /// A mean wait per request below this is lost in the noise of a scheduler.
@@ -18,6 +18,11 @@ const QUANTUM_SHARE: f64 = 0.5;
 
 const REMEDY: &str = "serve the locked work from other processes (more workers, fewer threads), or \
                       move it into code that releases the GVL";
+
+/// More processes get no more cores than there are.
+const NO_CORE_LEFT: &str = "the cores are the bound, so more workers would only share them: run it on \
+                            more cores, or with fewer threads a worker, so that requests wait where \
+                            any free worker takes them";
 
 pub(super) fn check(facts: &Facts) -> Option<Warning> {
     if !facts.shape.exclusive || facts.ok() == 0 {
@@ -39,13 +44,20 @@ pub(super) fn check(facts: &Facts) -> Option<Warning> {
             figure::percent(latency_share(worst)),
             single_waits(facts),
             behind(worst, endpoints, facts.shape.quantum),
-            REMEDY,
+            remedy(facts),
         ),
         figures: vec![
             ("waits_per_request", per_request),
             ("wait_ms_mean", figure::millis(mean_wait)),
         ],
     })
+}
+
+fn remedy(facts: &Facts) -> &'static str {
+    match facts.bound_by() {
+        Some(bound) if bound.kind == CeilingKind::Cores => NO_CORE_LEFT,
+        _ => REMEDY,
+    }
 }
 
 /// Whether the mean request loses a significant part of its latency.
@@ -185,6 +197,18 @@ mod tests {
         let steps = endpoint("all", 24, 52).asking(17, 17, 17).waiting(24, 34);
         let text = check(&facts(shape(0, 3), 410, vec![steps])).unwrap().text;
         assert!(text.starts_with("a request waits for the GVL 1.00 times, 34 ms"), "{text}");
+    }
+
+    #[test]
+    fn more_workers_are_no_remedy_where_the_cores_are_the_bound() {
+        let with_cores = |cores| {
+            let cpu = endpoint("cpu", 390, 60).asking(5, 5, 5).waiting(390, 40);
+            let mut shape = shape(4, 3);
+            shape.cores = cores;
+            check(&facts(shape, 1000, vec![cpu])).unwrap().text
+        };
+        assert!(with_cores(2).ends_with(NO_CORE_LEFT));
+        assert!(with_cores(8).ends_with(REMEDY));
     }
 
     #[test]

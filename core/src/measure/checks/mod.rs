@@ -7,8 +7,10 @@ mod blocked_loop;
 mod busy_machine;
 mod failures;
 mod gvl_wait;
+mod imbalance;
 mod impossible;
 mod load_limited;
+mod lost_workers;
 mod no_success;
 mod overloaded;
 mod oversubscribed_cpu;
@@ -28,10 +30,12 @@ pub const CHECKS: &[Check] = &[
     impossible::check,
     no_success::check,
     failures::check,
+    lost_workers::check,
     busy_machine::check,
     short_sample::check,
     load_limited::check,
     overloaded::check,
+    imbalance::check,
     gvl_wait::check,
     blocked_loop::check,
     oversubscribed_cpu::check,

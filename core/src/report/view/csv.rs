@@ -1,13 +1,15 @@
-//! `csv`: one record for each row, then one for each of its endpoints where there are several.
+//! `csv`: one record for each row, then one for each of its endpoints and of its workers where there
+//! are several.
 //!
-//! Columns only ever grow at the end. What a record has no figure for is empty.
+//! A whole row is where `endpoint` and `worker` are both empty. Columns only ever grow at the end.
+//! What a record has no figure for is empty.
 
 use super::heading;
-use crate::report::{EndpointRow, Report, Row};
+use crate::report::{EndpointRow, Report, Row, WorkerRow};
 use csv::Writer;
 
-/// The columns; `endpoint` is empty for a whole row.
-const HEADER: [&str; 29] = [
+/// The columns.
+const HEADER: [&str; 34] = [
     "experiment",
     "engine",
     "model",
@@ -37,16 +39,44 @@ const HEADER: [&str; 29] = [
     "queue_depth_mean",
     "queue_depth_max",
     "unfinished",
+    "worker",
+    "pids",
+    "lost",
+    "share",
+    "imbalance",
 ];
+
+/// The columns that not every record fills.
+#[derive(Default)]
+struct Rest {
+    gvl_wait_share: String,
+    cpu_share: String,
+    ceiling: String,
+    bound_by: String,
+    warnings: String,
+    gvl_hold_share: String,
+    queue_depth_mean: String,
+    queue_depth_max: String,
+    unfinished: String,
+    worker: String,
+    pids: String,
+    lost: String,
+    share: String,
+    imbalance: String,
+}
 
 pub(super) fn render(report: &Report) -> String {
     let mut writer = Writer::from_writer(Vec::new());
     write(&mut writer, HEADER.map(str::to_owned));
     for row in &report.rows {
-        let whole = EndpointRow::of(&row.overall, row.elapsed);
-        write(&mut writer, record(report, row, "", &whole, of_row(row)));
+        let mut whole = EndpointRow::of(&row.overall, row.elapsed);
+        whole.name.clear();
+        write(&mut writer, record(report, row, &whole, Rest::of_row(row)));
         for endpoint in &row.endpoints {
-            write(&mut writer, record(report, row, &endpoint.name, endpoint, Default::default()));
+            write(&mut writer, record(report, row, endpoint, Rest::default()));
+        }
+        for worker in &row.by_worker {
+            write(&mut writer, record(report, row, &counts(worker), Rest::of_worker(worker)));
         }
     }
     let bytes = writer.into_inner().expect("memory takes all that is written");
@@ -57,42 +87,57 @@ fn write(writer: &mut Writer<Vec<u8>>, fields: [String; HEADER.len()]) {
     writer.write_record(fields).expect("memory takes records of one length");
 }
 
-/// The last columns, which only a whole row has.
-fn of_row(row: &Row) -> [String; 9] {
-    let kinds: Vec<_> = row.warnings.iter().map(|warning| warning.kind).collect();
-    [
-        maybe(row.gvl.wait_share),
-        maybe(row.cpu_share),
-        maybe(row.ceiling().map(|ceiling| ceiling.rps)),
-        row.bound_by.unwrap_or_default().to_owned(),
-        kinds.join("; "),
-        maybe(row.gvl.hold_share),
-        row.queue.depth_mean.to_string(),
-        row.queue.depth_max.to_string(),
-        row.unfinished.to_string(),
-    ]
+/// What a worker shares with endpoints.
+fn counts(worker: &WorkerRow) -> EndpointRow {
+    EndpointRow {
+        name: String::new(),
+        requests: worker.requests,
+        ok: worker.ok,
+        failed: worker.failed.clone(),
+        throughput_rps: worker.throughput_rps,
+        latency_ms: worker.latency_ms,
+        gvl_wait_ms_mean: None,
+        gvl_waits_per_request: None,
+    }
 }
 
-fn record(
-    report: &Report,
-    row: &Row,
-    name: &str,
-    endpoint: &EndpointRow,
-    of_row: [String; 9],
-) -> [String; HEADER.len()] {
-    let latency = &endpoint.latency_ms;
-    let [
-        gvl_wait_share,
-        cpu_share,
-        ceiling,
-        bound_by,
-        warnings,
-        hold_share,
-        depth,
-        depth_max,
-        left,
-    ] = of_row;
-    let failed: u64 = endpoint.failed.values().sum();
+impl Rest {
+    fn of_row(row: &Row) -> Self {
+        let kinds: Vec<_> = row.warnings.iter().map(|warning| warning.kind).collect();
+        Self {
+            gvl_wait_share: maybe(row.gvl.wait_share),
+            cpu_share: maybe(row.cpu_share),
+            ceiling: maybe(row.ceiling().map(|ceiling| ceiling.rps)),
+            bound_by: row.bound_by.unwrap_or_default().to_owned(),
+            warnings: kinds.join("; "),
+            gvl_hold_share: maybe(row.gvl.hold_share),
+            queue_depth_mean: row.queue.depth_mean.to_string(),
+            queue_depth_max: row.queue.depth_max.to_string(),
+            unfinished: row.unfinished.to_string(),
+            imbalance: maybe(row.imbalance),
+            ..Self::default()
+        }
+    }
+
+    fn of_worker(worker: &WorkerRow) -> Self {
+        let pids: Vec<_> = worker.pids.iter().map(u32::to_string).collect();
+        Self {
+            gvl_wait_share: maybe(worker.gvl.wait_share),
+            cpu_share: maybe(worker.cpu_share),
+            gvl_hold_share: maybe(worker.gvl.hold_share),
+            worker: worker.worker.to_string(),
+            pids: pids.join(" "),
+            lost: worker.lost.to_string(),
+            share: maybe(worker.share),
+            ..Self::default()
+        }
+    }
+}
+
+/// `counts` are those of a whole row, of an endpoint, which has a name, or of a worker.
+fn record(report: &Report, row: &Row, counts: &EndpointRow, rest: Rest) -> [String; HEADER.len()] {
+    let latency = &counts.latency_ms;
+    let failed: u64 = counts.failed.values().sum();
     [
         heading::name(report).to_owned(),
         report.engine.clone(),
@@ -100,11 +145,11 @@ fn record(
         row.workers.to_string(),
         row.threads.to_string(),
         row.slots.map(|n| n.to_string()).unwrap_or_default(),
-        name.to_owned(),
-        endpoint.requests.to_string(),
-        endpoint.ok.to_string(),
+        counts.name.clone(),
+        counts.requests.to_string(),
+        counts.ok.to_string(),
         failed.to_string(),
-        maybe(endpoint.throughput_rps),
+        maybe(counts.throughput_rps),
         maybe(latency.mean),
         maybe(latency.p50),
         maybe(latency.p90),
@@ -112,17 +157,22 @@ fn record(
         maybe(latency.p99),
         maybe(latency.p999),
         maybe(latency.max),
-        maybe(endpoint.gvl_wait_ms_mean),
-        maybe(endpoint.gvl_waits_per_request),
-        gvl_wait_share,
-        cpu_share,
-        ceiling,
-        bound_by,
-        warnings,
-        hold_share,
-        depth,
-        depth_max,
-        left,
+        maybe(counts.gvl_wait_ms_mean),
+        maybe(counts.gvl_waits_per_request),
+        rest.gvl_wait_share,
+        rest.cpu_share,
+        rest.ceiling,
+        rest.bound_by,
+        rest.warnings,
+        rest.gvl_hold_share,
+        rest.queue_depth_mean,
+        rest.queue_depth_max,
+        rest.unfinished,
+        rest.worker,
+        rest.pids,
+        rest.lost,
+        rest.share,
+        rest.imbalance,
     ]
 }
 
@@ -133,17 +183,20 @@ fn maybe(figure: Option<f64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::view::samples::{all_failed, report, slow_io};
+    use crate::report::view::samples::{all_failed, four_workers, report, slow_io};
     use std::collections::BTreeMap;
+
+    fn records(text: &str) -> Vec<BTreeMap<String, String>> {
+        let mut reader = csv::Reader::from_reader(text.as_bytes());
+        reader.deserialize().collect::<Result<_, _>>().unwrap()
+    }
 
     #[test]
     fn the_text_parses_back() {
         let mut failed = all_failed();
         failed.model = "a \"quoted\", label".to_owned();
         let text = render(&report(vec![slow_io(), failed]));
-        let mut reader = csv::Reader::from_reader(text.as_bytes());
-        let records: Vec<BTreeMap<String, String>> =
-            reader.deserialize().collect::<Result<_, _>>().unwrap();
+        let records = records(&text);
         let names: Vec<_> =
             records.iter().map(|r| (r["model"].as_str(), r["endpoint"].as_str())).collect();
         assert_eq!(
@@ -157,5 +210,21 @@ mod tests {
         assert_eq!(records[3]["warnings"], "no success");
         assert_eq!(records[0]["gvl_hold_share"], "0.8");
         assert_eq!((&*records[0]["queue_depth_max"], &*records[1]["queue_depth_max"]), ("0", ""));
+    }
+
+    #[test]
+    fn each_worker_has_a_record_of_its_own() {
+        let records = records(&render(&report(vec![four_workers(), slow_io()])));
+        let workers: Vec<_> = records.iter().map(|r| &*r["worker"]).collect();
+        assert_eq!(workers, ["", "0", "1", "2", "3", "", "", ""]);
+        let sum: u64 = records[1..5].iter().map(|r| r["ok"].parse::<u64>().unwrap()).sum();
+        assert_eq!(
+            (sum.to_string(), &*records[0]["imbalance"]),
+            (records[0]["ok"].clone(), "2.03333")
+        );
+        let lost = &records[4];
+        assert_eq!((&*lost["pids"], &*lost["lost"], &*lost["share"]), ("103 203", "1", "0.075"));
+        assert_eq!((&*lost["endpoint"], &*lost["failed"], &*lost["p99_ms"]), ("", "2", "105"));
+        assert_eq!((&*records[5]["imbalance"], &*records[5]["worker"]), ("", ""));
     }
 }

@@ -29,7 +29,11 @@ pub struct View {
 pub const VIEWS: &[View] = &[
     View { name: "table", about: "one line a model, with what was doubted", render: table::render },
     View { name: "json", about: "the whole document, for programs", render: json::render },
-    View { name: "csv", about: "a record a model and endpoint, for sheets", render: csv::render },
+    View {
+        name: "csv",
+        about: "a record a model, endpoint and worker, for sheets",
+        render: csv::render,
+    },
     View {
         name: "locust",
         about: "what Locust would print, rounding included",
@@ -49,14 +53,14 @@ pub fn view(name: &str) -> Option<&'static View> {
 
 #[cfg(test)]
 mod tests {
-    use super::samples::{all_failed, report, slow_io};
+    use super::samples::{all_failed, four_workers, report, slow_io};
     use super::*;
 
     #[test]
     fn every_view_has_its_name_once_and_shows_any_report() {
         for one in VIEWS {
             assert_eq!(VIEWS.iter().filter(|other| other.name == one.name).count(), 1);
-            for rows in [vec![], vec![slow_io(), all_failed()]] {
+            for rows in [vec![], vec![slow_io(), all_failed(), four_workers()]] {
                 let text = (view(one.name).unwrap().render)(&report(rows));
                 assert!(text.is_empty() || text.ends_with('\n'), "{}: {text:?}", one.name);
             }

@@ -1,7 +1,7 @@
 //! Reports for the tests of views.
 
 use crate::executor::LongPoll;
-use crate::measure::samples::{endpoint, ms, recording, shape};
+use crate::measure::samples::{endpoint, ms, of_workers, recording, shape, worker};
 use crate::measure::{GvlUse, LoopUse};
 use crate::report::{Machine, Report, Row};
 use crate::value::Value;
@@ -22,6 +22,22 @@ pub(crate) fn slow_io() -> Row {
     });
     let published = [("throughput_rps".to_owned(), 12.0), ("avg_ms".to_owned(), 300.0)];
     Row::of("puma", &shape(0, 5), &[run.clone(), run], &published)
+}
+
+/// Four workers of three threads: the first is crowded, and the last was lost once.
+pub(crate) fn four_workers() -> Row {
+    let (wait, hold, blocked) = (ms(1000), ms(600), ms(400));
+    let mut crowded = worker(0, 100, 61, 310);
+    crowded.gvl = GvlUse { wait, hold, blocked, ..Default::default() };
+    crowded.cpu = ms(600);
+    let mut lost = worker(3, 103, 4, 105).failing("worker lost", 2);
+    lost.lost = 1;
+    let workers =
+        [crowded, worker(1, 101, 30, 110), worker(2, 102, 20, 105), lost, worker(3, 203, 3, 105)];
+    let mut run = of_workers(2000, &workers);
+    // The service time of each is 100 ms, whatever the queue added.
+    run.endpoints[0] = run.endpoints[0].clone().asking(100, 10, 10);
+    Row::of("puma", &shape(4, 3), &[run], &[])
 }
 
 /// A run whose every answer was a 500.

@@ -1,9 +1,11 @@
-//! `table`: one line a row, its endpoints below it, then the details, then what was doubted.
+//! `table`: one line a row, its endpoints below it, then the details and workers, then what was
+//! doubted.
 //!
 //! The lines are a table in Markdown too, so that they can be pasted into an issue.
 
 mod details;
 mod notes;
+mod workers;
 
 use self::notes::Notes;
 use super::heading;
@@ -64,7 +66,11 @@ pub(super) fn render(report: &Report) -> String {
         }
     }
     let heading = heading::of(report);
-    format!("{heading}\n\n{}\n\n{}\n{notes}", table.trim_fmt(), details::of(&report.rows))
+    let tables: Vec<_> = [table.trim_fmt(), details::of(&report.rows)]
+        .into_iter()
+        .chain(workers::of(&report.rows))
+        .collect();
+    format!("{heading}\n\n{}\n{notes}", tables.join("\n\n"))
 }
 
 fn of_row(row: &Row) -> Vec<String> {

@@ -24,10 +24,11 @@
 //! | [`workload`] | steps, distributions, durations with units; steps lower to ops |
 //! | [`gvl`] | the lock: data a version, a pure scheduler, the real lock |
 //! | [`executor`] | the pool of threads and the event loop, for embedders too |
+//! | [`cluster`] | worker processes: launched, given tasks, watched, replaced |
 //! | [`model`] | servers as records that lower to a topology |
 //! | [`load`] | closed and open loops as a state machine without a clock |
 //! | [`measure`] | histograms, accounts, ceilings and checks |
-//! | `real` | the engine: ops x topology x load on real threads |
+//! | `real` | the engine: ops x topology x load on real threads and processes |
 //! | [`experiment`] | the file and its builder |
 //! | [`report`] | the document and its views |
 //! | `run` | the way from an experiment to its report |
@@ -57,4 +58,4 @@ pub use error::{Error, ErrorKind, Mistake};
 pub use experiment::Experiment;
 pub use random::Stream;
 pub use report::Report;
-pub use run::{Engine, Progress};
+pub use run::{Engine, Progress, init};

@@ -3,10 +3,11 @@
 //! `Experiment -> topology x programs x load -> engine -> recordings -> Report`. The front door
 //! for the command, the bindings and embedders.
 
-use crate::error::{Error, Mistake};
-use crate::experiment::{Entry, Experiment};
+use crate::cluster::{self, App};
+use crate::error::Error;
+use crate::experiment::Experiment;
 use crate::load::{Connections, Load};
-use crate::measure::Shape;
+use crate::measure::{Handout, Shape};
 use crate::model::{Dispatch, Handlers, Serving, Topology};
 use crate::real;
 use crate::report::{Machine, Report, Row};
@@ -15,7 +16,8 @@ use crate::report::{Machine, Report, Row};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Engine {
-    /// Real threads under a real lock, in this process, in real time.
+    /// Real threads under a real lock, in real time: in this process, and in worker processes where
+    /// the model has them, which needs [`init`].
     Real,
 }
 
@@ -26,6 +28,31 @@ impl Engine {
             Self::Real => "real",
         }
     }
+}
+
+/// Makes this program one that can be a worker process: the first line of `main`.
+///
+/// In the program that is started by a user this returns at once. In a process that a
+/// [`Cluster`](cluster::Cluster) or the real engine started as a worker it calls `load`, which
+/// registers the handlers, serves, and never returns. The engine's own workers do not load the
+/// application: `gvl_lab::init(|_| Ok(()))` will do for a program that only runs experiments.
+///
+/// ```
+/// fn main() {
+///     gvl_lab::init(|app| {
+///         app.handler("echo", |_, bytes| Ok(bytes));
+///         Ok(())
+///     });
+///     // The program.
+/// }
+/// ```
+pub fn init(load: impl FnOnce(&mut App) -> Result<(), Box<dyn std::error::Error>>) {
+    cluster::init(|app| {
+        if real::register(app)? {
+            return Ok(());
+        }
+        load(app)
+    });
 }
 
 /// How far an experiment is.
@@ -69,7 +96,7 @@ impl Experiment {
     pub fn check_for(&self, engine: Engine) -> Result<(), Error> {
         self.check()?;
         match engine {
-            Engine::Real => single_process(&self.models),
+            Engine::Real => Ok(()),
         }
     }
 
@@ -118,26 +145,6 @@ impl Experiment {
     }
 }
 
-/// Refuses what needs worker processes: this engine's server is the process it runs in.
-fn single_process(models: &[Entry]) -> Result<(), Error> {
-    let mut mistakes = Vec::new();
-    for (n, entry) in models.iter().enumerate() {
-        let topology = entry.model.topology();
-        if topology.dispatch == Dispatch::InProcess {
-            continue;
-        }
-        let most = match topology.serving {
-            Serving::Pool { .. } => 0,
-            Serving::EventLoop { .. } => 1,
-        };
-        let allowed = if topology.workers > most { most.to_string() } else { "no master".into() };
-        let field = format!("model[{n}].{}.workers", entry.model.key());
-        let expected = format!("{allowed}, since the real engine runs a single process");
-        mistakes.push(Mistake::new(field, topology.workers, expected));
-    }
-    if mistakes.is_empty() { Ok(()) } else { Err(Error::of_mistakes(mistakes)) }
-}
-
 fn shape(topology: &Topology, load: &Load, cores: u32) -> Shape {
     Shape {
         workers: topology.workers,
@@ -147,7 +154,11 @@ fn shape(topology: &Topology, load: &Load, cores: u32) -> Shape {
         users: load.users().map(u64::from),
         think: load.think_mean(),
         keep_alive: load.connections == Connections::KeepAlive,
-        handout: None,
+        handout: match topology.dispatch {
+            Dispatch::InProcess => None,
+            Dispatch::SharedQueue => Some(Handout::Queued),
+            Dispatch::Accept(_) => Some(Handout::Accepted),
+        },
         cores,
         gvl_name: topology.gvl.name().to_owned(),
         quantum: topology.gvl.quantum(),

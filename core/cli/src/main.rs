@@ -28,6 +28,7 @@ fn trace() {
 }
 
 fn main() -> ExitCode {
+    gvl_lab::init(|_| Ok(()));
     let args = Args::parse();
     trace();
     match args.command {

@@ -53,15 +53,11 @@ impl App {
     /// If the name is empty or longer than 255 bytes: the worker refuses to serve and says so.
     pub fn handler<F, B>(&mut self, name: &str, handler: F)
     where
-        F: Fn(&mut Context<'_>, &[u8]) -> Result<B, String> + Send + Sync + 'static,
-        B: Into<Vec<u8>>,
+        F: Fn(&mut Context<'_>, Bytes) -> Result<B, String> + Send + Sync + 'static,
+        B: Into<Bytes>,
     {
-        self.add(
-            name,
-            Handler::OnThread(Arc::new(move |cx, payload: Bytes| {
-                handler(cx, &payload).map(|answer| Bytes::from(answer.into()))
-            })),
-        );
+        let handler: OnThread = Arc::new(move |cx, payload| handler(cx, payload).map(B::into));
+        self.add(name, Handler::OnThread(handler));
     }
 
     /// Registers a handler of values, which go as JSON.
@@ -75,7 +71,7 @@ impl App {
         O: Serialize,
     {
         self.handler(name, move |cx, payload| {
-            let input = serde_json::from_slice(payload).map_err(|e| format!("its input: {e}"))?;
+            let input = serde_json::from_slice(&payload).map_err(|e| format!("its input: {e}"))?;
             let output = handler(cx, input)?;
             serde_json::to_vec(&output).map_err(|e| format!("its output: {e}"))
         });
@@ -90,15 +86,13 @@ impl App {
     where
         F: Fn(Bytes) -> A + Send + Sync + 'static,
         A: Future<Output = Result<B, String>> + Send + 'static,
-        B: Into<Vec<u8>>,
+        B: Into<Bytes>,
     {
-        self.add(
-            name,
-            Handler::OnLoop(Arc::new(move |payload| {
-                let answer = handler(payload);
-                Box::pin(async move { answer.await.map(|bytes| Bytes::from(bytes.into())) })
-            })),
-        );
+        let handler: OnLoop = Arc::new(move |payload| {
+            let answer = handler(payload);
+            Box::pin(async move { answer.await.map(B::into) })
+        });
+        self.add(name, Handler::OnLoop(handler));
     }
 
     /// Calls `hook` at each event in a thread's life under the worker's global lock.

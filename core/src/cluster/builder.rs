@@ -205,7 +205,8 @@ impl ClusterBuilder {
     /// descriptors, or workers none of which serves: why the first one does not.
     pub fn build(self) -> Result<Cluster, Error> {
         self.check()?;
-        let pad = Launchpad::new(&self.launcher, self.setup())?;
+        let setup = self.setup();
+        Launchpad::check(&self.launcher, &setup)?;
         let failed = |what: &str, error: io::Error| Error::failed(what, error, "a system with room");
         let (outgoing, tasks) = match self.dispatch {
             Dispatch::KernelAccept(_) => {
@@ -226,6 +227,7 @@ impl ClusterBuilder {
             .map_err(|e| failed("cluster", e))?;
         let thread_shared = Arc::clone(&shared);
         let (workers, on_signals) = (self.workers, self.on_signals);
+        let launcher = self.launcher.clone();
         let (frame_max, slots) = (self.frame_max(), self.slots());
         let (boot_max, grace) = (self.boot_max, self.grace);
         let ended = Shutdown::on_end(&shared);
@@ -238,7 +240,7 @@ impl ClusterBuilder {
             };
             let keeper = Rc::new(Keeper {
                 shared: thread_shared,
-                pad: Mutex::new(Some(pad)),
+                pad: Mutex::new(Some(Launchpad::new(launcher, setup))),
                 listener,
                 slots,
                 frame_max,

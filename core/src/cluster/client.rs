@@ -40,8 +40,6 @@ type Kept = Rc<std::cell::RefCell<HashMap<u64, Rc<Mutex<Option<Connection>>>>>>;
 struct Connection {
     socket: UnixStream,
     buf: BytesMut,
-    /// The worker that accepted it.
-    pid: Option<u32>,
 }
 
 /// What became of a request.
@@ -145,18 +143,15 @@ async fn meet(
         Some(connection) => connection,
         None => place.insert(Connection::open(address).await?),
     };
-    if let Some(pid) = connection.pid {
-        shared.change(|desk, _| desk.accepted(task, pid));
-    }
     connection.send(frame).await?;
-    let mut told = false;
+    let (mut accepted, mut told) = (false, false);
     loop {
         while let Some(frame) =
             wire::decode(&mut connection.buf, frame_max).map_err(io::Error::other)?
         {
             match frame {
                 Frame::Accepted { pid } => {
-                    connection.pid = Some(pid);
+                    accepted = true;
                     shared.change(|desk, _| desk.accepted(task, pid));
                 }
                 Frame::Done(done) if done.task == task => {
@@ -174,7 +169,7 @@ async fn meet(
             read = connection.socket.readable() => read?,
             () = settled.notified(), if !told => {
                 told = true;
-                if connection.pid.is_none() {
+                if !accepted {
                     // Nobody has begun it.
                     return Ok(Met::Ended);
                 }
@@ -204,7 +199,7 @@ impl Connection {
             tokio::time::sleep(AGAIN).await;
         }
         let socket = UnixStream::from_std(socket.into())?;
-        Ok(Self { socket, buf: BytesMut::new(), pid: None })
+        Ok(Self { socket, buf: BytesMut::new() })
     }
 
     async fn send(&mut self, frame: &Frame) -> io::Result<()> {

@@ -3,7 +3,7 @@
 use super::desk::Station;
 use super::dispatch::WorkerId;
 use super::keeper::Keeper;
-use super::launch::{Nudge, Process};
+use super::launch::Process;
 use super::link::Link;
 use super::wire::{self, Frame, WireError};
 use crate::executor::Exit;
@@ -69,7 +69,7 @@ impl Life {
         let hello = match hello.await {
             Ok(Ok(hello)) => hello,
             Ok(Err(Silent::Said(why))) => {
-                process.nudge(Nudge::Kill);
+                process.kill();
                 process.exited().await;
                 return Err(why);
             }
@@ -82,7 +82,7 @@ impl Life {
                 ));
             }
             Err(_) => {
-                process.nudge(Nudge::Kill);
+                process.kill();
                 process.exited().await;
                 return Err(format!(
                     "worker process {} did not say within {:?} that it serves",
@@ -139,7 +139,7 @@ impl Life {
         loop {
             tokio::select! {
                 biased;
-                () = kill.notified() => self.process.nudge(Nudge::Kill),
+                () = kill.notified() => self.process.kill(),
                 read = self.socket.readable() => {
                     let heard = read.and_then(|()| self.hear(&keeper));
                     match heard {
@@ -149,7 +149,7 @@ impl Life {
                             tracing::error!(
                                 target: "gvl_lab::cluster", pid = self.pid, %error, "worker is killed"
                             );
-                            self.process.nudge(Nudge::Kill);
+                            self.process.kill();
                             break;
                         }
                     }
@@ -311,6 +311,6 @@ async fn ended(process: &mut Process) -> Exit {
     if let Ok(exit) = tokio::time::timeout(ODD, process.exited()).await {
         return exit;
     }
-    process.nudge(Nudge::Kill);
+    process.kill();
     process.exited().await
 }

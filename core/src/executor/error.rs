@@ -70,7 +70,7 @@ impl TaskError {
     }
 
     /// The error of a task that unwound with `payload`.
-    pub(super) fn of_panic(payload: &(dyn Any + Send)) -> Self {
+    pub(crate) fn of_panic(payload: &(dyn Any + Send)) -> Self {
         let message = payload
             .downcast_ref::<&str>()
             .map(|s| (*s).to_owned())

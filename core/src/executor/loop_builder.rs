@@ -5,6 +5,7 @@ use super::lag::Meter;
 use super::pool::Executor;
 use super::under::{Under, under_setters};
 use crate::error::Error;
+use crate::gvl::lock::Lock;
 use crate::gvl::{Gvl, Hook};
 use crate::sync::serve;
 use std::sync::Arc;

@@ -43,13 +43,6 @@ impl ExecutorBuilder {
 
     under_setters!();
 
-    /// Shares a lock with others, instead of one of its own.
-    #[must_use]
-    pub fn lock(mut self, lock: Arc<Lock>) -> Self {
-        self.under.shared = Some(lock);
-        self
-    }
-
     /// How many threads there are: `min` always, up to `max` when no thread is idle (5 and 5).
     #[must_use]
     pub fn threads(mut self, min: u32, max: u32) -> Self {

@@ -48,6 +48,13 @@ macro_rules! under_setters {
             self
         }
 
+        /// Shares a lock with others, instead of one of its own.
+        #[must_use]
+        pub fn lock(mut self, lock: Arc<Lock>) -> Self {
+            self.under.shared = Some(lock);
+            self
+        }
+
         /// Keeps accounts of the lock (on): two readings of the clock each time that it is taken.
         #[must_use]
         pub fn accounting(mut self, on: bool) -> Self {

@@ -73,7 +73,7 @@ pub fn register(app: &mut App) -> Result<bool, Box<dyn std::error::Error>> {
         let site = Arc::clone(&site);
         match job.on {
             On::Threads => app.handler(name, move |cx, question| {
-                let served = site.serve_on_thread(cx, n, cursor(question)?);
+                let served = site.serve_on_thread(cx, n, cursor(&question)?);
                 Ok(tell(&served))
             }),
             On::Loop => app.async_handler(name, move |question| {

@@ -51,7 +51,8 @@ pub enum Frame {
     Task(Task),
     /// Worker: that task ended.
     Done(Done),
-    /// Worker, on a connection that it accepted: who it is.
+    /// Worker, on a connection that it accepted: it has read the task, and begins it. One that was
+    /// not read when the connection ends may be sent to another worker.
     Accepted {
         /// Its process.
         pid: u32,

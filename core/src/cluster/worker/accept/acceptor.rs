@@ -1,0 +1,136 @@
+//! The thread that accepts for a pool of threads, as the worker's record says.
+
+use super::door::Door;
+use super::reactor::Reactor;
+use super::take;
+use crate::cluster::accept::{AcceptWait, Backoff};
+use crate::cluster::worker::connection::{Connection, Found};
+use crate::sync::serve;
+use rustix::event::{PollFd, PollFlags, epoll, poll};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+pub(super) fn start(
+    door: &Arc<Door>,
+    reactor: Arc<Reactor>,
+    listener: OwnedFd,
+) -> io::Result<()> {
+    let exclusive = match door.accept.wait {
+        AcceptWait::Exclusive => Some(exclusive(&listener, &door.closed)?),
+        AcceptWait::Herd | AcceptWait::Blocking => None,
+    };
+    let acceptor = Acceptor { door: Arc::clone(door), reactor, listener, exclusive };
+    serve(&format!("w{} accept", door.number), move || acceptor.run())
+}
+
+struct Acceptor {
+    door: Arc<Door>,
+    reactor: Arc<Reactor>,
+    listener: OwnedFd,
+    /// Wakes one worker a connection.
+    exclusive: Option<OwnedFd>,
+}
+
+/// Tells the door's end from a connection.
+const CLOSED: u64 = 1;
+
+fn exclusive(listener: &OwnedFd, closed: &OwnedFd) -> io::Result<OwnedFd> {
+    let set = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+    let flags = epoll::EventFlags::IN | epoll::EventFlags::EXCLUSIVE;
+    epoll::add(&set, listener, epoll::EventData::new_u64(0), flags)?;
+    epoll::add(&set, closed, epoll::EventData::new_u64(CLOSED), epoll::EventFlags::IN)?;
+    Ok(set)
+}
+
+impl Acceptor {
+    fn run(self) {
+        let door = &self.door;
+        let member = door.crew.lock.join(format!("w{} accept", door.number));
+        let threads = u64::from(door.crew.threads().unwrap_or(u32::MAX));
+        let gates = door.accept.only_when_free;
+        // One that is woken alone for a connection has to be able to take it.
+        let gates_first = gates && door.accept.wait != AcceptWait::Herd;
+        while !door.is_closing() {
+            if gates_first {
+                door.wait_until_free(threads);
+            }
+            if door.accept.wait != AcceptWait::Blocking {
+                self.wait();
+                if gates && !gates_first {
+                    door.wait_until_free(threads);
+                }
+            }
+            self.back_off(threads);
+            if door.is_closing() {
+                return;
+            }
+            if door.accept.wait == AcceptWait::Blocking {
+                let taken = take(&self.listener);
+                let _held = member.acquire();
+                if let Ok(socket) = taken {
+                    self.admit(Connection::new(socket, door.frame_max));
+                }
+                continue;
+            }
+            let _held = member.acquire();
+            for _ in 0..door.accept.burst {
+                // Another worker was faster, or that was all.
+                let Ok(socket) = take(&self.listener) else { break };
+                self.admit(Connection::new(socket, door.frame_max));
+            }
+        }
+    }
+
+    /// Waits for a connection or the door's end.
+    fn wait(&self) {
+        // A wait that fails, as by a signal, is one that found something: it is looked at.
+        match &self.exclusive {
+            Some(set) => {
+                let mut events = Vec::with_capacity(1);
+                let _ = epoll::wait(set, rustix::buffer::spare_capacity(&mut events), None);
+            }
+            None => {
+                let readable = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
+                let mut both =
+                    [readable(self.listener.as_fd()), readable(self.door.closed.as_fd())];
+                let _ = poll(&mut both, None);
+            }
+        }
+    }
+
+    /// Leaves the connection to a worker that is less busy, for a moment.
+    fn back_off(&self, threads: u64) {
+        let busy = self.door.under_way();
+        let pause = match self.door.accept.backoff {
+            Backoff::None => Duration::ZERO,
+            Backoff::UntilOneEnds { most } => {
+                self.door.wait_until_one_ends(most);
+                Duration::ZERO
+            }
+            Backoff::WhenFull { unit } if busy >= threads => {
+                let waiting = self.reactor.watched() as f64 + 1.5 * busy as f64;
+                unit.mul_f64(waiting / threads as f64)
+            }
+            Backoff::WhenFull { .. } => Duration::ZERO,
+            Backoff::Proportional { most } => {
+                let full = 25 * threads;
+                most.mul_f64(busy.min(full) as f64 / full as f64)
+            }
+        };
+        if !pause.is_zero() {
+            std::thread::sleep(pause);
+        }
+    }
+
+    /// Hands a new connection on.
+    fn admit(&self, mut connection: Connection) {
+        let Some(_reading) = self.door.read() else { return };
+        match connection.look(&self.door.crew) {
+            Found::Request(task) => self.reactor.start(task, connection, None),
+            Found::Nothing => self.reactor.watch(connection, None),
+            Found::End => {}
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! The door of a worker that takes its requests from a shared listening socket.
+//!
+//! Threads: an acceptor follows the record and a reactor watches connections without a request;
+//! both take part in the worker's global lock, as Puma's do. An event loop accepts by itself.
+//! `door.rs` knows how many requests are under way, and when the worker may end.
+
+mod acceptor;
+mod door;
+mod on_loop;
+mod reactor;
+
+pub(super) use door::Door;
+
+use super::crew::Crew;
+use crate::cluster::accept::{Accept, AcceptWait};
+use crate::cluster::setup::Setup;
+use rustix::net::{SocketFlags, accept_with};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+
+/// Begins to accept.
+///
+/// # Errors
+/// The system gives no thread, or the socket is none.
+pub(super) fn open(
+    crew: &Arc<Crew>,
+    setup: &Setup,
+    accept: Accept,
+    listener: OwnedFd,
+) -> io::Result<Arc<Door>> {
+    rustix::io::ioctl_fionbio(&listener, accept.wait != AcceptWait::Blocking)?;
+    let door = Arc::new(Door::new(crew, setup, accept)?);
+    match crew.event_loop() {
+        None => {
+            let reactor = reactor::start(&door)?;
+            acceptor::start(&door, reactor, listener)?;
+        }
+        Some(event_loop) => on_loop::start(&door, event_loop, listener),
+    }
+    Ok(door)
+}
+
+/// Takes the next connection, of the same user.
+///
+/// # Errors
+/// There is none now.
+fn take(listener: &OwnedFd) -> io::Result<UnixStream> {
+    loop {
+        let socket = accept_with(listener, SocketFlags::CLOEXEC)?;
+        // The socket's name is open to all users of the machine.
+        let peer = rustix::net::sockopt::socket_peercred(&socket)?;
+        if peer.uid == rustix::process::getuid() {
+            return Ok(socket.into());
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! A connection that a worker of threads accepted: its requests, one after the other.
+
+use super::crew::Crew;
+use super::job::Out;
+use super::reading::Reading;
+use crate::cluster::link::Link;
+use crate::cluster::wire::{Frame, Task};
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+
+/// One accepted connection.
+pub(super) struct Connection {
+    pub(super) socket: Arc<UnixStream>,
+    pub(super) out: Arc<Out>,
+    reading: Reading,
+}
+
+/// What a look at a connection found.
+pub(super) enum Found {
+    Request(Task),
+    /// Not yet.
+    Nothing,
+    /// It has ended, or is no connection of ours.
+    End,
+}
+
+impl Connection {
+    pub(super) fn new(socket: UnixStream, frame_max: u32) -> Self {
+        let socket = Arc::new(socket);
+        let out = Arc::new(Link::new(Arc::clone(&socket)));
+        Self { socket, out, reading: Reading::new(frame_max) }
+    }
+
+    /// Looks for a request without waiting. The socket itself blocks, so that answers are written
+    /// whole.
+    pub(super) fn look(&mut self, crew: &Crew) -> Found {
+        loop {
+            match self.reading.next() {
+                Ok(Some(Frame::Task(task))) => return Found::Request(task),
+                Ok(Some(Frame::Cancel { task })) => crew.jobs.cancel(task),
+                Ok(Some(_)) | Err(_) => return Found::End,
+                Ok(None) => match self.reading.read_now(&self.socket) {
+                    Ok(true) => {}
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                        return Found::Nothing;
+                    }
+                    Ok(false) | Err(_) => return Found::End,
+                },
+            }
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! One task inside a worker: begun or given back, and answered once.
+
+use super::boot::text;
+use crate::clock::{self, Nanos};
+use crate::cluster::app::Answer;
+use crate::cluster::link::Link;
+use crate::cluster::wire::{Done, Ended, Frame, OVERHEAD_MAX, Timings};
+use crate::executor::{Context, JoinHandle, Stop};
+use parking_lot::Mutex;
+use std::any::Any;
+use std::cell::Cell;
+use std::collections::{BTreeMap, HashMap};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use std::time::Duration;
+
+/// Where answers go: the master's socket, or a connection's.
+pub(super) type Out = Link<UnixStream>;
+
+/// The tasks that the worker has.
+#[derive(Default)]
+pub(super) struct Jobs {
+    /// Guards: a task is in here from its reading to its answer.
+    all: Mutex<HashMap<u64, Known>>,
+    /// Guards nothing but itself: answers by their kind.
+    ended: Mutex<BTreeMap<String, u64>>,
+    /// Ends the process when the last task is answered, once the worker drains.
+    drained: Mutex<Option<Box<dyn Fn() + Send>>>,
+}
+
+struct Known {
+    state: Arc<AtomicU8>,
+    handle: Option<JoinHandle<()>>,
+}
+
+/// Waits for a thread.
+const QUEUED: u8 = 0;
+/// Its handler has begun.
+const BEGUN: u8 = 1;
+/// Given back: never begins.
+const RETURNED: u8 = 2;
+
+thread_local! {
+    /// How long this thread had waited for the lock when its last task ended.
+    static WAITED: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+}
+
+/// One task; however it ends, it is answered.
+pub(super) struct Job {
+    jobs: Arc<Jobs>,
+    out: Arc<Out>,
+    task: u64,
+    state: Arc<AtomicU8>,
+    deadline: Nanos,
+    frame_max: u32,
+    timings: Timings,
+    cpu_before: Duration,
+    ended: Option<Ended>,
+}
+
+impl Jobs {
+    /// A task that was just read.
+    pub(super) fn begin(
+        self: &Arc<Self>,
+        task: u64,
+        deadline: Nanos,
+        out: &Arc<Out>,
+        frame_max: u32,
+    ) -> Job {
+        let state = Arc::new(AtomicU8::new(QUEUED));
+        let known = Known { state: Arc::clone(&state), handle: None };
+        self.all.lock().insert(task, known);
+        Job {
+            jobs: Arc::clone(self),
+            out: Arc::clone(out),
+            task,
+            state,
+            deadline,
+            frame_max,
+            timings: Timings { received: clock::now(), ..Timings::default() },
+            cpu_before: Duration::ZERO,
+            ended: None,
+        }
+    }
+
+    /// Keeps what cancels the task, while it is there.
+    pub(super) fn keep(&self, task: u64, handle: JoinHandle<()>) {
+        if let Some(known) = self.all.lock().get_mut(&task) {
+            known.handle = Some(handle);
+        }
+    }
+
+    /// Cancels a task; its end answers.
+    pub(super) fn cancel(&self, task: u64) {
+        // Taken out of the lock: the end of a task comes here.
+        let handle = self.all.lock().get_mut(&task).and_then(|known| known.handle.take());
+        handle.inspect(JoinHandle::cancel);
+    }
+
+    /// Takes back the tasks that have not begun.
+    pub(super) fn recall(&self) -> Vec<u64> {
+        let mut all = self.all.lock();
+        let give_back = |known: &Known| {
+            // ORDERING: Relaxed; the state alone decides, and one of two changes comes first.
+            known.state.compare_exchange(QUEUED, RETURNED, Relaxed, Relaxed).is_ok()
+        };
+        let mut tasks: Vec<u64> =
+            all.iter().filter(|(_, known)| give_back(known)).map(|(task, _)| *task).collect();
+        tasks.sort_unstable();
+        let handles: Vec<_> = tasks.iter().filter_map(|task| all.remove(task)?.handle).collect();
+        drop(all);
+        handles.iter().for_each(JoinHandle::cancel);
+        tasks
+    }
+
+    /// Calls `exit` when no task is left, now or later.
+    pub(super) fn drain(&self, exit: impl Fn() + Send + 'static) {
+        *self.drained.lock() = Some(Box::new(exit));
+        self.look_whether_drained();
+    }
+
+    /// Calls the exit that is waited for, where no task is left.
+    pub(super) fn look_whether_drained(&self) {
+        if let Some(exit) = &*self.drained.lock()
+            && self.all.lock().is_empty()
+        {
+            exit();
+        }
+    }
+
+    /// Tasks that wait, and that run.
+    pub(super) fn count(&self) -> (u64, u64) {
+        let all = self.all.lock();
+        let queued = all.values().filter(|known| known.state.load(Relaxed) == QUEUED).count();
+        (queued as u64, (all.len() - queued) as u64)
+    }
+
+    /// Answers by their kind.
+    pub(super) fn ended(&self) -> BTreeMap<String, u64> {
+        self.ended.lock().clone()
+    }
+}
+
+impl Job {
+    /// The handler may begin: false where the task was given back.
+    fn may_begin(&mut self) -> bool {
+        // ORDERING: as in `Jobs::recall`.
+        let begins = self.state.compare_exchange(QUEUED, BEGUN, Relaxed, Relaxed).is_ok();
+        if begins {
+            self.timings.started = clock::now();
+            self.cpu_before = clock::thread_cpu();
+        }
+        begins
+    }
+
+    /// Runs the handler on a thread that holds the lock, and notes what it gave.
+    pub(super) fn run(
+        mut self,
+        cx: &mut Context<'_>,
+        handler: impl FnOnce(&mut Context<'_>) -> Answer,
+    ) {
+        if !self.may_begin() {
+            return;
+        }
+        let answer = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| handler(cx)));
+        self.timings.cpu = clock::thread_cpu().saturating_sub(self.cpu_before);
+        let waited = cx.usage().wait;
+        self.timings.gvl_wait = waited.saturating_sub(WAITED.replace(waited));
+        self.ended = Some(match answer {
+            Ok(answer) => ended(answer),
+            Err(payload) => {
+                let ended = of_panic(&*payload);
+                crate::contain::discard(payload);
+                ended
+            }
+        });
+    }
+
+    /// Awaits the handler on an event loop, and notes what it gave. A panic goes on, and is noted.
+    pub(super) async fn run_on_loop(mut self, handler: impl Future<Output = Answer>) {
+        if !self.may_begin() {
+            return;
+        }
+        // What the task is answered with if it is dropped by a panic on its way.
+        self.ended = None;
+        let waited = || Context::current(|cx| cx.usage().wait).unwrap_or_default();
+        let before = waited();
+        let answer = Caught(Box::pin(handler)).await;
+        // Others were polled meanwhile: what the thread waited is shared by all that were under way.
+        self.timings.gvl_wait = waited().saturating_sub(before);
+        self.ended = Some(match answer {
+            Ok(answer) => ended(answer),
+            Err(message) => Ended::Panicked(message),
+        });
+    }
+
+    /// Ends the task without a handler.
+    pub(super) fn end(mut self, ended: Ended) {
+        self.ended = Some(ended);
+    }
+}
+
+impl Drop for Job {
+    /// Answers, unless the task was given back.
+    fn drop(&mut self) {
+        if self.state.load(Relaxed) == RETURNED {
+            self.jobs.look_whether_drained();
+            return;
+        }
+        self.timings.finished = clock::now();
+        // Dropped without an end: it was cancelled, or it is late.
+        let is_late = self.deadline > 0 && self.deadline <= self.timings.finished;
+        let ended = self.ended.take();
+        let ended = ended.unwrap_or(if is_late { Ended::TimedOut } else { Ended::Cancelled });
+        let ended = match ended {
+            Ended::Ok(bytes) if bytes.len() > (self.frame_max - OVERHEAD_MAX) as usize => {
+                Ended::TooLarge { size: bytes.len() as u64 }
+            }
+            Ended::Failed(why) => Ended::Failed(shortened(why, self.frame_max)),
+            Ended::Panicked(why) => Ended::Panicked(shortened(why, self.frame_max)),
+            other => other,
+        };
+        *self.jobs.ended.lock().entry(kind(&ended).to_owned()).or_default() += 1;
+        let was_known = self.jobs.all.lock().remove(&self.task).is_some();
+        debug_assert!(was_known, "a task that was not given back is known until its answer");
+        self.out.put(&Frame::Done(Done { task: self.task, timings: self.timings, ended }));
+        self.out.flush();
+        self.jobs.look_whether_drained();
+    }
+}
+
+/// A future that gives a panic as a message.
+struct Caught<F>(std::pin::Pin<Box<F>>);
+
+impl<F: Future> Future for Caught<F> {
+    type Output = Result<F::Output, String>;
+
+    fn poll(
+        mut self: std::pin::Pin<&mut Self>,
+        poller: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Self::Output> {
+        let future = self.0.as_mut();
+        let polled = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| future.poll(poller)));
+        match polled {
+            Ok(polled) => polled.map(Ok),
+            Err(payload) => {
+                let message = text(&*payload);
+                crate::contain::discard(payload);
+                std::task::Poll::Ready(Err(message))
+            }
+        }
+    }
+}
+
+fn ended(answer: Answer) -> Ended {
+    match answer {
+        Ok(bytes) => Ended::Ok(bytes),
+        Err(why) => Ended::Failed(why),
+    }
+}
+
+fn of_panic(payload: &(dyn Any + Send)) -> Ended {
+    match payload.downcast_ref::<Stop>() {
+        Some(Stop::Cancelled) => Ended::Cancelled,
+        Some(Stop::TimedOut) => Ended::TimedOut,
+        None => Ended::Panicked(text(payload)),
+    }
+}
+
+/// A text that fits into a frame.
+fn shortened(mut text: String, frame_max: u32) -> String {
+    let mut most = (frame_max - OVERHEAD_MAX) as usize;
+    if text.len() > most {
+        while !text.is_char_boundary(most) {
+            most -= 1;
+        }
+        text.truncate(most);
+    }
+    text
+}
+
+fn kind(ended: &Ended) -> &'static str {
+    match ended {
+        Ended::Ok(_) => "ok",
+        Ended::Failed(_) => "failed",
+        Ended::Panicked(_) => "panicked",
+        Ended::Cancelled => "cancelled",
+        Ended::TimedOut => "timed out",
+        Ended::TooLarge { .. } => "too large",
+        Ended::NoHandler => "no handler",
+    }
+}
+

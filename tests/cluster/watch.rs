@@ -70,5 +70,6 @@ pub fn pids(cluster: &Cluster) -> Vec<u32> {
 pub fn leaves_nothing(test: impl FnOnce()) {
     let before = (descriptors(), children());
     test();
-    assert_eq!((descriptors(), children()), before, "something is left");
+    let after = (descriptors(), children());
+    assert_eq!(after, before, "something is left");
 }

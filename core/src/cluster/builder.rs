@@ -232,7 +232,9 @@ impl ClusterBuilder {
         let (boot_max, grace) = (self.boot_max, self.grace);
         let ended = Shutdown::on_end(&shared);
         serve(&format!("{} master", self.name), move || {
+            // Told last, when the runtime and its descriptors are gone.
             let _ended = ended;
+            let runtime = runtime;
             thread_shared.is_here();
             let (listener, tasks) = match tasks {
                 Some((tasks, listener, address)) => (Some(listener), Some((tasks, address))),

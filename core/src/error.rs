@@ -82,7 +82,10 @@ impl Error {
         why: impl fmt::Display,
         expected: impl Into<String>,
     ) -> Self {
-        Self { kind: ErrorKind::Failed, mistakes: vec![Mistake::new(what, why, expected)] }
+        let mut mistake = Mistake::new(what, "", expected);
+        // A cause is told in full, unlike what was given.
+        mistake.given = one_line(&why.to_string(), EXPECTED_MAX);
+        Self { kind: ErrorKind::Failed, mistakes: vec![mistake] }
     }
 
     /// The kind of the error.

@@ -77,6 +77,27 @@ impl<S: AsFd> Link<S> {
         }
     }
 
+    /// Waits until all that was put in is written, or nobody reads any more: for a socket that
+    /// blocks, before its process ends.
+    pub(super) fn finish(&self) {
+        loop {
+            let out = self.out.lock();
+            match out.state {
+                State::Dead => return,
+                State::Idle if out.unsent.is_empty() => return,
+                State::Idle => {
+                    drop(out);
+                    self.flush();
+                }
+                // A write is short, and does not wait for this thread.
+                State::Writing | State::Full => {
+                    drop(out);
+                    std::thread::yield_now();
+                }
+            }
+        }
+    }
+
     /// Writes what is left; whether that is all. Called when the socket takes more.
     pub(super) fn write_on(&self) -> bool {
         self.write(State::Full) != State::Full

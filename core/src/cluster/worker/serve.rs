@@ -70,10 +70,18 @@ fn obey(crew: &Arc<Crew>, out: &Arc<Out>, door: Option<&Arc<accept::Door>>, fram
             let json = serde_json::to_vec(&report).expect("a report is plain data").into();
             say(out, &Frame::Report { json });
         }
-        Frame::Drain => match door {
-            Some(door) => door.close(|| exit(0)),
-            None => crew.jobs.drain(|| exit(0)),
-        },
+        Frame::Drain => {
+            let out = Arc::clone(out);
+            let exit = move || {
+                // Answers that another thread is about to write go first.
+                out.finish();
+                exit(0)
+            };
+            match door {
+                Some(door) => door.close(exit),
+                None => crew.jobs.drain(exit),
+            }
+        }
         // Whatever else a later version says.
         _ => {}
     }

@@ -51,6 +51,8 @@ pub struct Shutdown {
 
 pub(super) struct Shared {
     pub(super) name: String,
+    /// What stands between the name and a thread's number.
+    pub(super) before_number: &'static str,
     pub(super) queue: Queue<Arc<dyn Job>>,
     pub(super) lock: Arc<Lock>,
     /// Guards nothing but itself: the threads that are alive.
@@ -188,9 +190,15 @@ impl Drop for Executor {
 
 impl Shared {
     /// A pool whose threads are still to be started.
-    pub(super) fn new(name: String, queue: Queue<Arc<dyn Job>>, lock: Arc<Lock>) -> Self {
+    pub(super) fn new(
+        name: String,
+        before_number: &'static str,
+        queue: Queue<Arc<dyn Job>>,
+        lock: Arc<Lock>,
+    ) -> Self {
         Self {
             name,
+            before_number,
             queue,
             lock,
             desks: Mutex::new(Vec::new()),
@@ -199,6 +207,11 @@ impl Shared {
             started: AtomicU32::new(0),
             cancelling: AtomicBool::new(false),
         }
+    }
+
+    /// What thread `n` is called.
+    pub(super) fn thread_name(&self, n: u32) -> String {
+        format!("{}{}{n}", self.name, self.before_number)
     }
 
     /// Queues a job that nobody else has yet, and starts a thread where it needs one.

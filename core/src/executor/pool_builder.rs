@@ -21,6 +21,7 @@ pub struct ExecutorBuilder {
     when_full: WhenFull,
     idle_max: Duration,
     one_job: bool,
+    before_number: &'static str,
     deadline: Option<Duration>,
     grace: Duration,
 }
@@ -36,6 +37,7 @@ impl ExecutorBuilder {
             when_full: WhenFull::Wait,
             idle_max: Duration::from_secs(30),
             one_job: false,
+            before_number: " ",
             deadline: None,
             grace: Duration::from_secs(30),
         }
@@ -71,6 +73,12 @@ impl ExecutorBuilder {
         self
     }
 
+    /// Puts this between the name and a thread's number, instead of a space.
+    pub(crate) fn before_number(mut self, text: &'static str) -> Self {
+        self.before_number = text;
+        self
+    }
+
     /// An executor with its minimum of threads running.
     ///
     /// # Errors
@@ -83,7 +91,7 @@ impl ExecutorBuilder {
         }
         let lock = self.under.build()?;
         let queue = Queue::new(threads, self.capacity, self.when_full, self.idle_max, self.one_job);
-        let shared = Arc::new(Shared::new(self.name, queue, lock));
+        let shared = Arc::new(Shared::new(self.name, self.before_number, queue, lock));
         if !self.one_job {
             for _ in 0..threads.min() {
                 shared.queue.count_thread();

@@ -33,7 +33,7 @@ thread_local! {
 /// # Errors
 /// The system gives no thread.
 pub(super) fn start(shared: &Arc<Shared>, n: u32) -> io::Result<()> {
-    let name = format!("{} {n}", shared.name);
+    let name = shared.thread_name(n);
     let shared = Arc::clone(shared);
     serve(&name, move || run(&shared, n))
 }
@@ -66,7 +66,7 @@ fn run(shared: &Arc<Shared>, n: u32) {
     POOL.set(&raw const **shared as usize);
     let mut place = Place { shared, desk: Arc::default(), was_told: false };
     shared.desks.lock().push(Arc::clone(&place.desk));
-    let member = Rc::new(shared.lock.join(format!("{} {n}", shared.name)));
+    let member = Rc::new(shared.lock.join(shared.thread_name(n)));
     let _enlisted = context::enlist(&member);
     loop {
         let Some(job) = next(shared, &member, &place.desk) else {

@@ -54,7 +54,8 @@ impl Crew {
                 }
                 let pool = Executor::builder()
                     // Its threads are called `w3 t0` and so on: a thread's name has 15 bytes.
-                    .name(format!("w{number} t"))
+                    .name(format!("w{number}"))
+                    .before_number(" t")
                     .threads(min, max)
                     .thread_per_task(one_task)
                     .lock(Arc::clone(&lock))

@@ -55,7 +55,7 @@ fn chaos(launcher: Launcher, dispatch: Dispatch, tasks: u64) {
         let mut lost = 0;
         for (task, outcome) in (1..=tasks).zip(&outcomes) {
             let times = ran.get(&task).copied().unwrap_or(0);
-            let panics = task % 997 == 0;
+            let panics = task.is_multiple_of(997);
             match outcome {
                 Ok(()) => assert!(!panics && times >= 1, "task {task} ran {times} times"),
                 Err(TaskError::Panicked(_)) => assert!(panics && times >= 1, "task {task}"),
@@ -90,7 +90,7 @@ impl Drop for Over<'_> {
 }
 
 fn is_idempotent(task: u64) -> bool {
-    task % 2 == 0
+    task.is_multiple_of(2)
 }
 
 fn run_all(cluster: &Cluster, tasks: u64, notes: &str) -> Vec<Result<(), TaskError>> {

@@ -25,7 +25,8 @@ fn under_load(cluster: &Cluster, change: impl FnOnce()) {
                         .map(|n: u32| cluster.submit("echo", n.to_string()).unwrap())
                         .collect();
                     for handle in handles {
-                        handle.wait().expect("nothing is lost");
+                        let outcome = handle.wait();
+                        assert!(outcome.is_ok(), "nothing is lost: {outcome:?}");
                         answered.fetch_add(1, Relaxed);
                     }
                 }
@@ -44,6 +45,7 @@ fn a_restart_replaces_every_worker_and_loses_nothing() {
         leaves_nothing(|| {
             let cluster = small(3).dispatch(dispatch).build().unwrap();
             let before = pids(&cluster);
+            println!("{dispatch:?}");
             under_load(&cluster, || cluster.restart().unwrap());
             let after = pids(&cluster);
             assert_eq!(after.len(), 3);
@@ -57,6 +59,7 @@ fn more_and_fewer_workers_lose_nothing() {
         leaves_nothing(|| {
             let cluster = small(2).dispatch(dispatch).build().unwrap();
             let before = pids(&cluster);
+            println!("{dispatch:?}");
             under_load(&cluster, || {
                 cluster.set_workers(4).unwrap();
                 assert_eq!(pids(&cluster)[..2], before);

@@ -4,11 +4,10 @@
 //! takes it; who that is, the worker says. Where a task's worker is lost, its connection ends, and
 //! the worker's own life says how it ended.
 
-use super::desk::Acts;
 use super::life::make_room;
 use super::shared::Shared;
 use super::wire::{self, Frame};
-use crate::executor::{Exit, TaskError};
+use crate::executor::TaskError;
 use bytes::BytesMut;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use rustix::process::{Resource, getrlimit};
@@ -19,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
-use tokio::sync::{Mutex, Semaphore, mpsc};
+use tokio::sync::{Mutex, Notify, Semaphore, mpsc};
 use tokio::task::JoinSet;
 
 /// Where the workers listen: a name that no file has.
@@ -42,11 +41,12 @@ struct Connection {
     buf: BytesMut,
 }
 
-/// What became of a request.
-enum Met {
-    Answered,
-    /// The connection ended, before a worker had accepted it or after.
-    Ended,
+/// A task on its way to whoever accepts it.
+struct Request<'r> {
+    shared: &'r Shared,
+    task: u64,
+    /// The worker that has begun it, on the connection of this attempt.
+    begun: Option<u32>,
 }
 
 /// Sends tasks until the master drops their sender.
@@ -91,116 +91,104 @@ async fn request(shared: &Shared, task: u64, address: &[u8], frame_max: u32, kep
         };
         let mut place = place.lock().await;
         let was_kept = place.is_some();
-        let met = meet(shared, task, &frame, &settled, address, frame_max, &mut place).await;
-        match met {
-            Ok(Met::Answered) => {
-                if key.is_none() {
-                    *place = None;
+        let mut request = Request { shared, task, begun: None };
+        let answered = request.attempt(&frame, &settled, address, frame_max, &mut place).await;
+        if matches!(answered, Ok(true)) {
+            return;
+        }
+        *place = None;
+        // One that nobody has begun is sent again. Otherwise its worker's end is the task's.
+        if !request.is_decided().await {
+            let gone = "the worker closed the connection of a task".to_owned();
+            shared.end_task(task, TaskError::Failed(gone));
+            return;
+        }
+        if !was_kept {
+            tokio::time::sleep(AGAIN).await;
+        }
+    }
+}
+
+impl Request<'_> {
+    /// Sends the task and waits for its end; whether there was an answer.
+    async fn attempt(
+        &mut self,
+        frame: &Frame,
+        settled: &Notify,
+        address: &[u8],
+        frame_max: u32,
+        place: &mut Option<Connection>,
+    ) -> io::Result<bool> {
+        let connection = match place {
+            Some(connection) => connection,
+            None => place.insert(Connection::open(address).await?),
+        };
+        connection.send(frame).await?;
+        let mut forsaken = false;
+        loop {
+            while let Some(frame) =
+                wire::decode(&mut connection.buf, frame_max).map_err(io::Error::other)?
+            {
+                if self.hear(frame)? {
+                    return Ok(true);
                 }
-                return;
             }
-            Ok(Met::Ended) | Err(_) => {
-                *place = None;
-                // A kept connection may end at any time between requests; one that was in the
-                // backlog was never begun. Otherwise the worker's loss ends the task.
-                if !settles(shared, task).await {
-                    let gone = "the worker closed the connection of a task".to_owned();
-                    shared.end_task(task, TaskError::Failed(gone));
-                    return;
-                }
-                if !was_kept {
-                    tokio::time::sleep(AGAIN).await;
-                }
-            }
-        }
-    }
-}
-
-/// Waits until a task whose connection ended is no worker's: its worker was lost, and the task has
-/// ended or may run again. Whether that came.
-async fn settles(shared: &Shared, task: u64) -> bool {
-    let until = tokio::time::Instant::now() + ODD;
-    while shared.look(|desk| desk.has_begun(task)) {
-        if tokio::time::Instant::now() >= until {
-            return false;
-        }
-        tokio::time::sleep(AGAIN).await;
-    }
-    true
-}
-
-/// Notes that the worker `pid` has begun the task; a worker that nobody knows yet is about to say
-/// hello. Whether it is known: one that never is was lost before, with the task.
-async fn is_known(shared: &Shared, task: u64, pid: u32) -> bool {
-    let until = tokio::time::Instant::now() + ODD;
-    while !shared.change(|desk, acts| desk.accepted(task, pid, acts)) {
-        if tokio::time::Instant::now() >= until {
-            let exit = Exit::Unknown;
-            shared.end_task(task, TaskError::WorkerLost { pid, exit });
-            return false;
-        }
-        tokio::time::sleep(AGAIN).await;
-    }
-    true
-}
-
-/// Sends the task and waits for its end.
-async fn meet(
-    shared: &Shared,
-    task: u64,
-    frame: &Frame,
-    settled: &tokio::sync::Notify,
-    address: &[u8],
-    frame_max: u32,
-    place: &mut Option<Connection>,
-) -> io::Result<Met> {
-    let connection = match place {
-        Some(connection) => connection,
-        None => place.insert(Connection::open(address).await?),
-    };
-    connection.send(frame).await?;
-    let (mut accepted, mut told) = (None, false);
-    loop {
-        while let Some(frame) =
-            wire::decode(&mut connection.buf, frame_max).map_err(io::Error::other)?
-        {
-            match frame {
-                Frame::Accepted { pid } => {
-                    accepted = Some(pid);
-                    if !is_known(shared, task, pid).await {
-                        return Ok(Met::Ended);
+            make_room(&mut connection.buf, frame_max);
+            if !forsaken {
+                tokio::select! {
+                    read = connection.socket.readable() => read?,
+                    () = settled.notified() => {
+                        if self.shared.look(|desk| desk.is_forsaken(self.task)) {
+                            // What the worker wrote before its end is there, or never will be.
+                            forsaken = true;
+                        } else if self.begun.is_some() {
+                            connection.send(&Frame::Cancel { task: self.task }).await?;
+                            continue;
+                        } else {
+                            return Ok(false);
+                        }
                     }
                 }
-                Frame::Done(done) if done.task == task => {
-                    let pid = accepted.unwrap_or(0);
-                    shared.change(|desk, acts: &mut Acts| desk.answered(done, pid, acts));
-                    return Ok(Met::Answered);
-                }
-                other => {
-                    let odd = wire::WireError::Unexpected { frame: other.name() };
-                    return Err(io::Error::other(odd));
-                }
+            }
+            match connection.socket.try_read_buf(&mut connection.buf) {
+                Ok(0) => return Ok(false),
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock && !forsaken => {}
+                Err(error) => return Err(error),
             }
         }
-        make_room(&mut connection.buf, frame_max);
-        tokio::select! {
-            read = connection.socket.readable() => read?,
-            () = settled.notified(), if !told => {
-                told = true;
-                if accepted.is_none() {
-                    // Nobody has begun it.
-                    return Ok(Met::Ended);
-                }
-                connection.send(&Frame::Cancel { task }).await?;
-                continue;
+    }
+
+    /// Obeys what a worker says; whether it is the answer.
+    fn hear(&mut self, frame: Frame) -> io::Result<bool> {
+        match (frame, self.begun) {
+            (Frame::Accepted { pid }, None) => {
+                self.begun = Some(pid);
+                self.shared.change(|desk, _| desk.accepted(self.task, pid));
+                Ok(false)
+            }
+            (Frame::Done(done), Some(pid)) if done.task == self.task => {
+                self.shared.change(|desk, acts| desk.answered(done, pid, acts));
+                Ok(true)
+            }
+            (other, _) => {
+                let odd = wire::WireError::Unexpected { frame: other.name() };
+                Err(io::Error::other(odd))
             }
         }
-        match connection.socket.try_read_buf(&mut connection.buf) {
-            Ok(0) => return Ok(Met::Ended),
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) => return Err(error),
+    }
+
+    /// Waits until it is decided what becomes of a task whose connection ended: whether that came.
+    async fn is_decided(&self) -> bool {
+        let Some(pid) = self.begun else { return true };
+        let until = tokio::time::Instant::now() + ODD;
+        while !self.shared.change(|desk, acts| desk.hung_up(self.task, pid, acts)) {
+            if tokio::time::Instant::now() >= until {
+                return false;
+            }
+            tokio::time::sleep(AGAIN).await;
         }
+        true
     }
 }
 

@@ -286,6 +286,12 @@ impl Desk {
                 self.lost.pop_front();
             }
         }
+        if self.lanes.is_kernels() {
+            // What it wrote on its connections may still be there: whoever reads them decides.
+            let theirs = self.tasks.values().filter(|entry| entry.at == At::Worker(id));
+            acts.notified.extend(theirs.filter_map(|entry| entry.settled.clone()));
+            return;
+        }
         let theirs = self.tasks.iter().filter(|(_, entry)| entry.at == At::Worker(id));
         let mut theirs: Vec<u64> = theirs.map(|(task, _)| *task).collect();
         // In the order in which they came.
@@ -298,20 +304,8 @@ impl Desk {
                 again.push(task);
             }
         }
-        self.put_back(again);
+        self.lanes.queue_again(again);
         self.feed_all(acts);
-    }
-
-    /// Tasks that have no worker any more and may run again.
-    fn put_back(&mut self, tasks: Vec<u64>) {
-        if !self.lanes.is_kernels() {
-            self.lanes.queue_again(tasks);
-            return;
-        }
-        for task in tasks {
-            self.queued -= 1;
-            self.tasks.get_mut(&task).expect("it is there").at = At::Backlog;
-        }
     }
 
     /// Ends a task without its worker, unless its outcome stands; whether it did.
@@ -464,24 +458,16 @@ impl Desk {
         Some((Frame::Task(entry.task.clone()), entry.connection, settled))
     }
 
-    /// A worker has read a task from its connection, and begins it; `false`: nobody knows that worker
-    /// yet, since its own hello is still to be read. One that is gone already has lost the task.
-    pub(super) fn accepted(&mut self, task: u64, pid: u32, acts: &mut Acts) -> bool {
-        let Some(entry) = self.tasks.get_mut(&task).filter(|entry| entry.at == At::Backlog) else {
-            return true;
-        };
-        if let Some((id, station)) = self.stations.iter_mut().find(|(_, s)| s.pid == pid) {
+    /// A worker has read a task from its connection, and begins it. One that nobody knows yet, since
+    /// its own hello is still to be read, is found by its process when it answers or is lost.
+    pub(super) fn accepted(&mut self, task: u64, pid: u32) {
+        if let Some(entry) = self.tasks.get_mut(&task).filter(|entry| entry.at == At::Backlog)
+            && let Some((id, station)) = self.stations.iter_mut().find(|(_, s)| s.pid == pid)
+        {
             entry.at = At::Worker(*id);
             station.running += 1;
             self.lanes.given(*id, entry.task.payload.len());
-            return true;
         }
-        let Some((_, exit)) = self.exits.iter().rev().find(|(gone, _)| *gone == pid) else {
-            return false;
-        };
-        let exit = *exit;
-        self.lose(task, pid, exit, acts);
-        true
     }
 
     /// A task's worker is gone: the task is lost, or may run again, which is given back.
@@ -499,17 +485,39 @@ impl Desk {
 }
 
 impl Desk {
-    /// Whether a worker has the task.
-    pub(super) fn has_begun(&self, task: u64) -> bool {
-        self.tasks.get(&task).is_some_and(|entry| matches!(entry.at, At::Worker(_)))
+    /// Whether the worker that began a task is gone, and the task has no outcome.
+    pub(super) fn is_forsaken(&self, task: u64) -> bool {
+        self.tasks.get(&task).is_some_and(|entry| match entry.at {
+            At::Worker(id) => entry.slot.is_some() && !self.stations.contains_key(&id),
+            At::Queued | At::Backlog => false,
+        })
+    }
+
+    /// The connection of a task that the process `pid` had begun has ended without an answer. Whether
+    /// it is decided what becomes of it: not while that process is there.
+    pub(super) fn hung_up(&mut self, task: u64, pid: u32, acts: &mut Acts) -> bool {
+        if !self.tasks.contains_key(&task) {
+            return true;
+        }
+        let Some(exit) = self.exit_of(pid) else { return false };
+        if self.lose(task, pid, exit, acts) {
+            self.tasks.get_mut(&task).expect("it may run again").at = At::Backlog;
+        }
+        true
+    }
+
+    fn exit_of(&self, pid: u32) -> Option<Exit> {
+        self.exits.iter().rev().find(|(gone, _)| *gone == pid).map(|(_, exit)| *exit)
     }
 
     /// The worker `pid` told on a task's connection that it ended. Its answer counts, whether or not
     /// the worker is gone meanwhile.
     pub(super) fn answered(&mut self, done: Done, pid: u32, acts: &mut Acts) {
         match self.tasks.get(&done.task).map(|entry| entry.at) {
-            Some(At::Worker(id)) => self.done(id, vec![done], acts),
-            Some(At::Backlog) => {
+            Some(At::Worker(id)) if self.stations.contains_key(&id) => {
+                self.done(id, vec![done], acts);
+            }
+            Some(At::Worker(_) | At::Backlog) => {
                 let entry = self.tasks.remove(&done.task).expect("it was just there");
                 self.bytes -= entry.task.payload.len();
                 if let Some(slot) = entry.slot {

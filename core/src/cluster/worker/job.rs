@@ -25,8 +25,16 @@ pub(super) struct Jobs {
     all: Mutex<HashMap<u64, Known>>,
     /// Guards nothing but itself: answers by their kind.
     ended: Mutex<BTreeMap<String, u64>>,
-    /// Ends the process when the last task is answered, once the worker drains.
-    drained: Mutex<Option<Box<dyn Fn() + Send>>>,
+    /// Once the worker drains.
+    drained: Mutex<Option<Drained>>,
+}
+
+/// What happens when the last task is answered.
+struct Drained {
+    /// Whether no other task is about to begin.
+    is_last: Box<dyn Fn() -> bool + Send>,
+    /// Ends the process.
+    exit: Box<dyn Fn() + Send>,
 }
 
 struct Known {
@@ -114,18 +122,25 @@ impl Jobs {
         tasks
     }
 
-    /// Calls `exit` when no task is left, now or later.
-    pub(super) fn drain(&self, exit: impl Fn() + Send + 'static) {
-        *self.drained.lock() = Some(Box::new(exit));
+    /// Calls `exit` when no task is left, now or later, and none is about to begin.
+    pub(super) fn drain(
+        &self,
+        is_last: impl Fn() -> bool + Send + 'static,
+        exit: impl Fn() + Send + 'static,
+    ) {
+        let drained = Drained { is_last: Box::new(is_last), exit: Box::new(exit) };
+        *self.drained.lock() = Some(drained);
         self.look_whether_drained();
     }
 
     /// Calls the exit that is waited for, where no task is left.
     pub(super) fn look_whether_drained(&self) {
-        if let Some(exit) = &*self.drained.lock()
+        // In this order: what is about to begin is among the tasks when it is no more about to.
+        if let Some(drained) = &*self.drained.lock()
+            && (drained.is_last)()
             && self.all.lock().is_empty()
         {
-            exit();
+            (drained.exit)();
         }
     }
 
@@ -222,10 +237,11 @@ impl Drop for Job {
             other => other,
         };
         *self.jobs.ended.lock().entry(kind(&ended).to_owned()).or_default() += 1;
-        let was_known = self.jobs.all.lock().remove(&self.task).is_some();
-        debug_assert!(was_known, "a task that was not given back is known until its answer");
         self.out.put(&Frame::Done(Done { task: self.task, timings: self.timings, ended }));
         self.out.flush();
+        // Last: a worker that drains ends when it has no task.
+        let was_known = self.jobs.all.lock().remove(&self.task).is_some();
+        debug_assert!(was_known, "a task that was not given back is known until its answer");
         self.jobs.look_whether_drained();
     }
 }

@@ -79,7 +79,7 @@ fn obey(crew: &Arc<Crew>, out: &Arc<Out>, door: Option<&Arc<accept::Door>>, fram
             };
             match door {
                 Some(door) => door.close(exit),
-                None => crew.jobs.drain(exit),
+                None => crew.jobs.drain(|| true, exit),
             }
         }
         // Whatever else a later version says.

@@ -61,11 +61,7 @@ impl Door {
         let _ = rustix::io::write(&self.closed, &1_u64.to_ne_bytes());
         self.freed.notify_all();
         let door = Arc::clone(self);
-        self.crew.jobs.drain(move || {
-            if door.reading.load(SeqCst) == 0 {
-                exit();
-            }
-        });
+        self.crew.jobs.drain(move || door.reading.load(SeqCst) == 0, exit);
     }
 
     pub(super) fn is_closing(&self) -> bool {

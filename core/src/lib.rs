@@ -58,4 +58,4 @@ pub use error::{Error, ErrorKind, Mistake};
 pub use experiment::Experiment;
 pub use random::Stream;
 pub use report::Report;
-pub use run::{Engine, Progress, init};
+pub use run::{Engine, Progress, RunOptions, init};

@@ -112,7 +112,8 @@ impl Experiment {
     ///
     /// # Errors
     /// Mistakes in an experiment that was built rather than read, a model that the engine cannot
-    /// run, or a run that failed.
+    /// run, or a run that failed: a model with workers does in a program whose main function does
+    /// not begin with [`init`].
     ///
     /// ```
     /// use gvl_lab::{Engine, Experiment, load::closed, model::puma, workload::{io, ms}};

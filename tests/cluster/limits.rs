@@ -38,10 +38,7 @@ fn a_payload_over_the_limit_is_refused() {
     let rejected = cluster.submit("echo", vec![0_u8; (1 << 20) + 1]).unwrap_err();
     assert_eq!(rejected.why, RejectedWhy::TooLarge { size: (1 << 20) + 1, limit: 1 << 20 });
     assert_eq!(rejected.task.len(), (1 << 20) + 1);
-    assert_eq!(
-        rejected.to_string(),
-        "a payload of 1048577 bytes, where 1048576 are the limit"
-    );
+    assert_eq!(rejected.to_string(), "a payload of 1048577 bytes, where 1048576 are the limit");
     assert_eq!(cluster.submit("echo", "x").unwrap().wait().unwrap().bytes, "x");
 }
 

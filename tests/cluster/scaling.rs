@@ -21,8 +21,9 @@ fn under_load(cluster: &Cluster, change: impl FnOnce()) {
         for _ in 0..3 {
             scope.spawn(|| {
                 while !stop.load(Relaxed) {
-                    let handles: Vec<_> =
-                        (0..20).map(|n: u32| cluster.submit("echo", n.to_string()).unwrap()).collect();
+                    let handles: Vec<_> = (0..20)
+                        .map(|n: u32| cluster.submit("echo", n.to_string()).unwrap())
+                        .collect();
                     for handle in handles {
                         handle.wait().expect("nothing is lost");
                         answered.fetch_add(1, Relaxed);

@@ -29,8 +29,9 @@ trials![
 fn bytes_go_and_come_back() {
     leaves_nothing(|| {
         let cluster = small(2).build().unwrap();
-        let handles: Vec<_> =
-            (0..500_u32).map(|n| cluster.submit("echo", n.to_le_bytes().to_vec()).unwrap()).collect();
+        let handles: Vec<_> = (0..500_u32)
+            .map(|n| cluster.submit("echo", n.to_le_bytes().to_vec()).unwrap())
+            .collect();
         for (n, handle) in handles.into_iter().enumerate() {
             assert_eq!(handle.wait().unwrap().bytes, (n as u32).to_le_bytes()[..]);
         }

@@ -356,7 +356,10 @@ fn arguments_that_are_wrong_are_bad_input() {
     for (args, first) in [
         (&["run"][..], "error: the following required arguments were not provided:"),
         (&["run", "x.toml", "--json", "--csv"], "error: the argument '--json' cannot be used with"),
-        (&["run", "x.toml", "--ps", "--csv"], "error: '--ps' cannot be shown as csv, expected a table"),
+        (
+            &["run", "x.toml", "--ps", "--csv"],
+            "error: '--ps' cannot be shown as csv, expected a table",
+        ),
         (&["compare", "--view=siege", "--ps"], "error: '--ps' cannot be shown as siege, expected"),
         (&["run", "x.toml", "--view", "png"], "error: invalid value 'png' for '--view <VIEW>'"),
         (&["run", "x.toml", "--engine", "x"], "error: invalid value 'x' for '--engine <ENGINE>'"),

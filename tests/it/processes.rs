@@ -97,7 +97,10 @@ fn the_document_has_the_processes_of_the_first_replication() {
         let roles: Vec<_> = processes.iter().map(|process| &process["role"]).collect();
         assert_eq!(roles, ["master", "worker 0", "worker 1"]);
         for process in processes {
-            assert_eq!(process["threads"].as_array().map(|t| t.len() as u64), process["nlwp"].as_u64());
+            assert_eq!(
+                process["threads"].as_array().map(|t| t.len() as u64),
+                process["nlwp"].as_u64()
+            );
             for figure in ["rss_bytes", "pss_bytes", "shared_bytes", "private_bytes"] {
                 assert!(process["memory"][figure].is_u64(), "{process}");
             }

@@ -27,7 +27,7 @@ pub enum Command {
         #[command(flatten)]
         options: Options,
     },
-    /// Compare Puma's threads with an event loop, on I/O and on CPU work.
+    /// Compare Puma's threads and workers with others and with event loops, on I/O and on CPU work.
     Compare {
         #[command(flatten)]
         options: Options,
@@ -70,7 +70,7 @@ pub struct Options {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum EngineName {
-    /// Real threads on this machine.
+    /// Real threads and processes on this machine.
     Real,
 }
 

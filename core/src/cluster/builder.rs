@@ -18,8 +18,8 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::mpsc::channel;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::channel;
 use std::time::Duration;
 use tokio::sync::{Mutex, mpsc};
 use tokio::task::LocalSet;
@@ -207,7 +207,8 @@ impl ClusterBuilder {
         self.check()?;
         let setup = self.setup();
         Launchpad::check(&self.launcher, &setup)?;
-        let failed = |what: &str, error: io::Error| Error::failed(what, error, "a system with room");
+        let failed =
+            |what: &str, error: io::Error| Error::failed(what, error, "a system with room");
         let (outgoing, tasks) = match self.dispatch {
             Dispatch::KernelAccept(_) => {
                 let (sender, receiver) = mpsc::unbounded_channel();
@@ -253,7 +254,10 @@ impl ClusterBuilder {
                 places: Cell::new(0),
             });
             let local = LocalSet::new();
-            local.block_on(&runtime, keeper::run(keeper, workers, on_signals, tasks, orders, booted));
+            local.block_on(
+                &runtime,
+                keeper::run(keeper, workers, on_signals, tasks, orders, booted),
+            );
         })
         .map_err(|e| failed("cluster", e))?;
         let cluster = Cluster::new(shared, commands, self.deadline, self.grace);
@@ -332,7 +336,8 @@ pub(super) fn check_workers(workers: u32) -> Result<(), Error> {
 /// A listening socket with a name that no file has and no other cluster.
 fn listener() -> io::Result<(OwnedFd, Vec<u8>)> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
-    let name = format!("gvl_lab {} {}", std::process::id(), NEXT.fetch_add(1, Relaxed)).into_bytes();
+    let name =
+        format!("gvl_lab {} {}", std::process::id(), NEXT.fetch_add(1, Relaxed)).into_bytes();
     let address = SocketAddrUnix::new_abstract_name(&name)?;
     let socket = rustix::net::socket_with(
         AddressFamily::UNIX,

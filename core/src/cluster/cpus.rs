@@ -209,7 +209,10 @@ mod tests {
             "hybrid",
             &[
                 ("proc/self/cgroup", "3:cpu:/x\n0::/y\n"),
-                ("proc/self/mountinfo", &format!("{V1}{}", V2.replace("cgroup rw", "cgroup/unified rw"))),
+                (
+                    "proc/self/mountinfo",
+                    &format!("{V1}{}", V2.replace("cgroup rw", "cgroup/unified rw")),
+                ),
                 ("sys/fs/cgroup/cpu/x/cpu.cfs_quota_us", "-1"),
                 ("sys/fs/cgroup/cpu/x/cpu.cfs_period_us", "100000"),
                 ("sys/fs/cgroup/unified/y/cpu.max", "300000 100000"),

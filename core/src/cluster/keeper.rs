@@ -134,10 +134,7 @@ pub(super) async fn run(
     let _ = reply.map(|reply| reply.send(ended));
 }
 
-fn take_place(
-    keeper: &Rc<Keeper>,
-    number: u32,
-) -> (Place, oneshot::Receiver<Result<(), String>>) {
+fn take_place(keeper: &Rc<Keeper>, number: u32) -> (Place, oneshot::Receiver<Result<(), String>>) {
     let (told, orders) = mpsc::unbounded_channel();
     let (first, heard) = oneshot::channel();
     let ends = spawn_local(place::run(Rc::clone(keeper), number, orders, first));

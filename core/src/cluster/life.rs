@@ -65,7 +65,8 @@ impl Life {
         let socket = socket.set_nonblocking(true).and_then(|()| UnixStream::from_std(socket));
         let socket = Arc::new(socket.map_err(|error| error.to_string())?);
         let mut buf = BytesMut::new();
-        let hello = tokio::time::timeout(keeper.boot_max, hello(&socket, &mut buf, keeper.frame_max));
+        let hello =
+            tokio::time::timeout(keeper.boot_max, hello(&socket, &mut buf, keeper.frame_max));
         let hello = match hello.await {
             Ok(Ok(hello)) => hello,
             Ok(Err(Silent::Said(why))) => {
@@ -283,7 +284,9 @@ async fn hello(
             }
             Ok(None) => {}
             Err(error) => {
-                return Err(Silent::Said(format!("the worker does not speak the protocol: {error}")));
+                return Err(Silent::Said(format!(
+                    "the worker does not speak the protocol: {error}"
+                )));
             }
         }
         make_room(buf, frame_max);

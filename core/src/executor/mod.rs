@@ -24,6 +24,7 @@ mod tests;
 mod under;
 mod worker;
 
+pub(crate) use context::released;
 pub use context::{Context, Stop};
 pub use error::{Exit, Rejected, RejectedWhy, TaskError};
 pub use event_loop::EventLoop;
@@ -34,5 +35,4 @@ pub use options::{TaskOptions, Threads, WhenFull};
 pub use pool::{Executor, Shutdown};
 pub use pool_builder::ExecutorBuilder;
 pub use stats::Stats;
-pub(crate) use context::released;
 pub(crate) use task::Outcome;

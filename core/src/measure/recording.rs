@@ -192,6 +192,7 @@ pub(super) fn add_counts<K: Clone + Ord>(sum: &mut BTreeMap<K, u64>, counts: &BT
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cluster::snapshot::Role;
     use crate::measure::samples::{endpoint, ms, worker};
     use crate::measure::{GvlUse, ThreadUse};
 
@@ -224,6 +225,21 @@ mod tests {
         let all = merged.overall("all");
         assert_eq!((all.ok(), all.failures(), all.requests()), (6, 1, 7));
         assert_eq!(all.demand.service, ms(550));
+    }
+
+    #[test]
+    fn snapshots_are_those_of_the_first_replication() {
+        let none = Snapshot { processes: Vec::new() };
+        let this = Snapshot::of(&[(std::process::id(), Role::Master)]);
+        let of = |before: &Snapshot| Recording {
+            snapshots: Some(Snapshots { before: before.clone(), under_load: none.clone() }),
+            ..Default::default()
+        };
+        let mut merged = Recording::default();
+        merged.merge(&of(&this));
+        merged.merge(&of(&none));
+        merged.merge(&Recording::default());
+        assert_eq!(merged.snapshots.map(|both| both.before), Some(this));
     }
 
     #[test]

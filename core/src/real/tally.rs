@@ -132,7 +132,10 @@ impl Tally {
         let mut steps = std::mem::take(&mut self.steps);
         // In at a moment before out at the same.
         steps.sort_unstable_by_key(|(at, by)| (*at, -by));
-        steps.into_iter().filter(|(at, _)| *at <= end).for_each(|(at, by)| self.queue.change(at, by));
+        steps
+            .into_iter()
+            .filter(|(at, _)| *at <= end)
+            .for_each(|(at, by)| self.queue.change(at, by));
         self.queue.change(end, 0);
         let length = end.saturating_sub(start).max(1);
         QueueUse { depth_mean: self.queue.area as f64 / length as f64, depth_max: self.queue.max }

@@ -98,9 +98,9 @@ pub(super) fn question(seed: u64, number: u64) -> Vec<u8> {
 }
 
 fn cursor(question: &[u8]) -> Result<Cursor, String> {
-    let mut halves = question.chunks_exact(8).map(|half| {
-        u64::from_le_bytes(half.try_into().expect("a chunk of eight has eight bytes"))
-    });
+    let mut halves = question
+        .chunks_exact(8)
+        .map(|half| u64::from_le_bytes(half.try_into().expect("a chunk of eight has eight bytes")));
     match (halves.next(), halves.next(), question.len()) {
         (Some(seed), Some(number), 16) => Ok(Cursor::new(Stream::new(seed, "request", number))),
         _ => Err(format!("a request of {} bytes, expected 16", question.len())),

@@ -39,7 +39,11 @@ impl Launchpad {
     pub(super) fn check(launcher: &Launcher, setup: &Setup) -> Result<(), Error> {
         const EXPECTED: &str = "gvl_lab::init(...) as the first line of main";
         if worker::is_stray_worker() {
-            return Err(Error::failed("workers", "a worker process is about to start its own", EXPECTED));
+            return Err(Error::failed(
+                "workers",
+                "a worker process is about to start its own",
+                EXPECTED,
+            ));
         }
         if launcher.is_this_program() && !worker::is_initialised() {
             let why = "this program cannot be started as a worker";

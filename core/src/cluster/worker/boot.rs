@@ -51,7 +51,9 @@ pub fn load_app(
     match loaded {
         Ok(Ok(())) => Ok(app),
         Ok(Err(error)) => Err(format!("the application was not loaded: {error}")),
-        Err(payload) => Err(format!("the application panicked as it was loaded: {}", text(&*payload))),
+        Err(payload) => {
+            Err(format!("the application panicked as it was loaded: {}", text(&*payload)))
+        }
     }
 }
 

@@ -291,4 +291,3 @@ fn kind(ended: &Ended) -> &'static str {
         Ended::NoHandler => "no handler",
     }
 }
-

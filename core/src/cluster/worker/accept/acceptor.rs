@@ -12,11 +12,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-pub(super) fn start(
-    door: &Arc<Door>,
-    reactor: Arc<Reactor>,
-    listener: OwnedFd,
-) -> io::Result<()> {
+pub(super) fn start(door: &Arc<Door>, reactor: Arc<Reactor>, listener: OwnedFd) -> io::Result<()> {
     let exclusive = match door.accept.wait {
         AcceptWait::Exclusive => Some(exclusive(&listener, &door.closed)?),
         AcceptWait::Herd | AcceptWait::Blocking => None,

@@ -2,9 +2,9 @@
 
 use crate::cluster::accept::Accept;
 use crate::cluster::setup::Setup;
+use crate::cluster::wire::{Frame, Task};
 use crate::cluster::worker::crew::Crew;
 use crate::cluster::worker::job::Out;
-use crate::cluster::wire::{Frame, Task};
 use parking_lot::{Condvar, Mutex};
 use rustix::event::{EventfdFlags, eventfd};
 use std::io;

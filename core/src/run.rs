@@ -38,13 +38,11 @@ impl Engine {
 /// application: `gvl_lab::init(|_| Ok(()))` will do for a program that only runs experiments.
 ///
 /// ```
-/// fn main() {
-///     gvl_lab::init(|app| {
-///         app.handler("echo", |_, bytes| Ok(bytes));
-///         Ok(())
-///     });
-///     // The program.
-/// }
+/// gvl_lab::init(|app| {
+///     app.handler("echo", |_, bytes| Ok(bytes));
+///     Ok(())
+/// });
+/// // The program.
 /// ```
 pub fn init(load: impl FnOnce(&mut App) -> Result<(), Box<dyn std::error::Error>>) {
     cluster::init(|app| {

@@ -70,7 +70,7 @@ pub fn load(app: &mut App) -> Result<(), Box<dyn std::error::Error>> {
         let text = std::str::from_utf8(&bytes).map_err(|e| e.to_string())?;
         let (file, task) = text.rsplit_once(' ').ok_or("no task")?;
         note(file, task).map_err(|e| e.to_string())?;
-        if task.parse::<u64>().is_ok_and(|task| task % 997 == 0) {
+        if task.parse::<u64>().is_ok_and(|task| task.is_multiple_of(997)) {
             panic!("task {task} panics");
         }
         Ok(task.to_owned())

@@ -2,8 +2,8 @@
 
 use crate::trials;
 use crate::watch::{leaves_nothing, pids, send, small, until};
-use gvl_lab::cluster::{CallOptions, Cluster, Dispatch, Launcher};
-use gvl_lab::executor::{Exit, TaskError};
+use gvl_lab::cluster::{CallOptions, Cluster, Dispatch, Launcher, Reply};
+use gvl_lab::executor::{Exit, JoinHandle, TaskError};
 use rustix::process::Signal;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -21,14 +21,18 @@ struct Blows {
 }
 
 fn every_task_ends_once_whatever_happens_to_the_workers() {
-    for (launcher, tasks) in [(Launcher::exec(), 50_000), (Launcher::fork(), 50_000)] {
+    for (launcher, tasks) in [(Launcher::exec(), 100_000), (Launcher::fork(), 20_000)] {
         chaos(launcher, Dispatch::SharedQueue, tasks);
     }
 }
 
 fn kernel_accept_under_chaos() {
-    let accept = crate::tasks::every_dispatch().pop().unwrap();
-    chaos(Launcher::fork(), accept, 5_000);
+    for dispatch in crate::tasks::every_dispatch() {
+        if let Dispatch::KernelAccept(accept) = dispatch {
+            println!("{accept:?}");
+            chaos(Launcher::fork(), dispatch, 4_000);
+        }
+    }
 }
 
 fn chaos(launcher: Launcher, dispatch: Dispatch, tasks: u64) {
@@ -43,15 +47,15 @@ fn chaos(launcher: Launcher, dispatch: Dispatch, tasks: u64) {
         let blows = Blows::default();
         let outcomes = std::thread::scope(|scope| {
             scope.spawn(|| monkey(&cluster, seed, &over, &blows));
-            let outcomes = run_all(&cluster, tasks, notes.path().to_str().unwrap());
-            over.store(true, Relaxed);
-            outcomes
+            // Told also if the test fails.
+            let _over = Over(&over);
+            run_all(&cluster, tasks, notes.path().to_str().unwrap())
         });
         let ran = count(notes.path());
         let mut lost = 0;
         for (task, outcome) in (1..=tasks).zip(&outcomes) {
             let times = ran.get(&task).copied().unwrap_or(0);
-            let panics = task % 997 == 0;
+            let panics = task.is_multiple_of(997);
             match outcome {
                 Ok(()) => assert!(!panics && times >= 1, "task {task} ran {times} times"),
                 Err(TaskError::Panicked(_)) => assert!(panics && times >= 1, "task {task}"),
@@ -77,8 +81,16 @@ fn chaos(launcher: Launcher, dispatch: Dispatch, tasks: u64) {
     });
 }
 
+struct Over<'o>(&'o AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
 fn is_idempotent(task: u64) -> bool {
-    task % 2 == 0
+    task.is_multiple_of(2)
 }
 
 fn run_all(cluster: &Cluster, tasks: u64, notes: &str) -> Vec<Result<(), TaskError>> {
@@ -88,16 +100,25 @@ fn run_all(cluster: &Cluster, tasks: u64, notes: &str) -> Vec<Result<(), TaskErr
         cluster.submit_with(options, "note", format!("{notes} {task}")).unwrap()
     };
     let handles: Vec<_> = (1..=tasks).map(submit).collect();
-    handles.into_iter().map(|handle| handle.wait().map(drop)).collect()
+    let wait = |handle: JoinHandle<Reply>| match handle.wait_for(Duration::from_secs(60)) {
+        Ok(outcome) => outcome.map(drop),
+        Err(_) => panic!("a task without an end: {:?}", cluster.stats()),
+    };
+    handles.into_iter().map(wait).collect()
 }
 
 /// Kills, stops and continues workers until the tasks are over.
 fn monkey(cluster: &Cluster, seed: u64, over: &AtomicBool, blows: &Blows) {
     let mut chance = fastrand::Rng::with_seed(seed);
     while !over.load(Relaxed) {
-        std::thread::sleep(Duration::from_millis(chance.u64(1..40)));
+        std::thread::sleep(Duration::from_millis(chance.u64(1..15)));
         let workers = pids(cluster);
-        let Some(pid) = chance.choice(&workers).copied() else { continue };
+        // Those that are lost soon are replaced after longer and longer pauses: some have to be
+        // there for the tasks to come to an end.
+        if workers.len() <= WORKERS / 2 {
+            continue;
+        }
+        let pid = *chance.choice(&workers).expect("there are some");
         if chance.bool() {
             send(pid, Signal::KILL);
             blows.kills.fetch_add(1, Relaxed);

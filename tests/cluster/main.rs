@@ -4,6 +4,8 @@
 //! Counts, orders and ends are judged, never how long something took; where the test has to wait
 //! for the system, it waits until it is so, and fails after a minute.
 
+#![expect(clippy::unwrap_used, reason = "all of this is tests, as `#[test]` would tell")]
+
 mod app;
 mod chaos;
 mod ends;

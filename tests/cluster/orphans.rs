@@ -23,7 +23,10 @@ pub fn be_a_master_if_told() {
     let Ok(role) = std::env::var(ROLE) else { return };
     let launcher = if role.ends_with("fork") { Launcher::fork() } else { Launcher::exec() };
     let drains = role.starts_with("drain");
-    let cluster = small(3).launcher(launcher).drain_on_signals(drains).build().unwrap();
+    // A master that panics drops its cluster, which waits for its tasks so long.
+    let grace = Duration::from_secs(if drains { 60 } else { 0 });
+    let builder = small(3).launcher(launcher).drain_on_signals(drains).grace(grace);
+    let cluster = builder.build().unwrap();
     // Every worker computes and looks at nothing, as far as it is not to drain.
     let handler = if drains { "sleep" } else { "hang" };
     let tasks: Vec<_> = (0..3).map(|_| cluster.submit(handler, "200").unwrap()).collect();

@@ -135,14 +135,16 @@ fn every_way_of_dispatching_answers_everything() {
 
 /// All ways, kernel accept as each server does it.
 pub fn every_dispatch() -> Vec<Dispatch> {
-    use gvl_lab::model::{self, Model, apache, puma, unicorn, uvicorn};
-    let models: [Model; 6] = [
+    use gvl_lab::model::{self, Model, Mpm, apache, puma, unicorn, uvicorn};
+    let models: [Model; 8] = [
         puma().workers(3).threads(1).into(),
         puma().workers(3).threads(1).version("6.6.1").into(),
         puma().workers(3).threads(1).version("7.0.0").into(),
         unicorn().workers(3).into(),
         uvicorn().workers(3).into(),
-        apache().into(),
+        apache().mpm(Mpm::Event).into(),
+        apache().mpm(Mpm::Worker).into(),
+        apache().mpm(Mpm::Prefork).into(),
     ];
     let accepts = models.iter().map(|model| match model.topology().dispatch {
         model::Dispatch::Accept(accept) => Dispatch::KernelAccept(accept),

@@ -8,7 +8,7 @@ use super::desk::Acts;
 use super::life::make_room;
 use super::shared::Shared;
 use super::wire::{self, Frame};
-use crate::executor::TaskError;
+use crate::executor::{Exit, TaskError};
 use bytes::BytesMut;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use rustix::process::{Resource, getrlimit};
@@ -129,6 +129,21 @@ async fn settles(shared: &Shared, task: u64) -> bool {
     true
 }
 
+/// Notes that the worker `pid` has begun the task; a worker that nobody knows yet is about to say
+/// hello. Whether it is known: one that never is was lost before, with the task.
+async fn is_known(shared: &Shared, task: u64, pid: u32) -> bool {
+    let until = tokio::time::Instant::now() + ODD;
+    while !shared.change(|desk, acts| desk.accepted(task, pid, acts)) {
+        if tokio::time::Instant::now() >= until {
+            let exit = Exit::Unknown;
+            shared.end_task(task, TaskError::WorkerLost { pid, exit });
+            return false;
+        }
+        tokio::time::sleep(AGAIN).await;
+    }
+    true
+}
+
 /// Sends the task and waits for its end.
 async fn meet(
     shared: &Shared,
@@ -144,18 +159,21 @@ async fn meet(
         None => place.insert(Connection::open(address).await?),
     };
     connection.send(frame).await?;
-    let (mut accepted, mut told) = (false, false);
+    let (mut accepted, mut told) = (None, false);
     loop {
         while let Some(frame) =
             wire::decode(&mut connection.buf, frame_max).map_err(io::Error::other)?
         {
             match frame {
                 Frame::Accepted { pid } => {
-                    accepted = true;
-                    shared.change(|desk, _| desk.accepted(task, pid));
+                    accepted = Some(pid);
+                    if !is_known(shared, task, pid).await {
+                        return Ok(Met::Ended);
+                    }
                 }
                 Frame::Done(done) if done.task == task => {
-                    shared.change(|desk, acts: &mut Acts| desk.answered(done, acts));
+                    let pid = accepted.unwrap_or(0);
+                    shared.change(|desk, acts: &mut Acts| desk.answered(done, pid, acts));
                     return Ok(Met::Answered);
                 }
                 other => {
@@ -169,7 +187,7 @@ async fn meet(
             read = connection.socket.readable() => read?,
             () = settled.notified(), if !told => {
                 told = true;
-                if !accepted {
+                if accepted.is_none() {
                     // Nobody has begun it.
                     return Ok(Met::Ended);
                 }

@@ -22,7 +22,7 @@ use tokio::sync::Notify;
 /// So many queued numbers may be of tasks that have ended.
 const STALE: usize = 1024;
 
-/// So many lost workers are remembered.
+/// So many workers are remembered that are gone.
 const LOST_MAX: usize = 1000;
 
 pub(super) struct Desk {
@@ -41,6 +41,8 @@ pub(super) struct Desk {
     pub(super) bytes: usize,
     due: BinaryHeap<Reverse<(Nanos, u64, Due)>>,
     pub(super) counts: Counts,
+    /// How the last workers ended, by their processes.
+    exits: VecDeque<(u32, Exit)>,
     /// Workers that ended without being told to: number and process.
     pub(super) lost: VecDeque<(u32, u32)>,
     /// The longest result.
@@ -144,6 +146,7 @@ impl Desk {
             bytes: 0,
             due: BinaryHeap::new(),
             counts: Counts::default(),
+            exits: VecDeque::new(),
             lost: VecDeque::new(),
             payload_max,
             hang,
@@ -228,25 +231,10 @@ impl Desk {
         let ran = (done.timings.started > 0)
             .then(|| done.timings.finished.saturating_sub(done.timings.started));
         self.lanes.ended(id, entry.task.payload.len(), ran.map(Duration::from_nanos));
+        let pid = self.stations[&id].pid;
+        let outcome = self.outcome(done, pid, entry.submitted, &entry.task.handler);
         let station = self.stations.get_mut(&id).expect("a worker with tasks has a station");
         station.running -= 1;
-        let outcome = match done.ended {
-            Ended::Ok(bytes) => Ok(Reply {
-                bytes,
-                pid: station.pid,
-                submitted: entry.submitted,
-                timings: done.timings,
-            }),
-            Ended::Failed(why) => Err(TaskError::Failed(why)),
-            Ended::Panicked(message) => Err(TaskError::Panicked(message)),
-            Ended::Cancelled => Err(TaskError::Cancelled),
-            Ended::TimedOut => Err(TaskError::TimedOut),
-            Ended::TooLarge { size } => Err(TaskError::TooLarge { size, limit: self.payload_max }),
-            Ended::NoHandler => Err(TaskError::Failed(format!(
-                "worker {} has no handler {:?}",
-                station.pid, entry.task.handler
-            ))),
-        };
         if outcome.is_ok() {
             station.ok += 1;
         } else {
@@ -287,6 +275,10 @@ impl Desk {
         self.lanes.remove(id);
         let station = self.stations.remove(&id).expect("it had a station until now");
         let pid = station.pid;
+        self.exits.push_back((pid, exit));
+        if self.exits.len() > LOST_MAX {
+            self.exits.pop_front();
+        }
         if !station.draining && !announced {
             self.counts.workers_lost += 1;
             self.lost.push_back((station.number, pid));
@@ -300,15 +292,10 @@ impl Desk {
         theirs.sort_unstable();
         let mut again = Vec::new();
         for task in theirs {
-            let entry = self.tasks.get_mut(&task).expect("it was just there");
-            if entry.slot.is_some() && entry.idempotent && entry.reruns > 0 {
-                entry.reruns -= 1;
-                entry.at = At::Queued;
+            if self.lose(task, pid, exit, acts) {
+                self.tasks.get_mut(&task).expect("it may run again").at = At::Queued;
                 self.queued += 1;
-                self.counts.reruns += 1;
                 again.push(task);
-            } else {
-                self.remove(task, TaskError::WorkerLost { pid, exit }, acts);
             }
         }
         self.put_back(again);
@@ -477,16 +464,37 @@ impl Desk {
         Some((Frame::Task(entry.task.clone()), entry.connection, settled))
     }
 
-    /// A worker accepted the connection of a task; whether it is one of ours that is there.
-    pub(super) fn accepted(&mut self, task: u64, pid: u32) -> Option<WorkerId> {
-        let (id, station) = self.stations.iter_mut().find(|(_, s)| s.pid == pid)?;
-        let entry = self.tasks.get_mut(&task)?;
-        if entry.at == At::Backlog {
+    /// A worker has read a task from its connection, and begins it; `false`: nobody knows that worker
+    /// yet, since its own hello is still to be read. One that is gone already has lost the task.
+    pub(super) fn accepted(&mut self, task: u64, pid: u32, acts: &mut Acts) -> bool {
+        let Some(entry) = self.tasks.get_mut(&task).filter(|entry| entry.at == At::Backlog) else {
+            return true;
+        };
+        if let Some((id, station)) = self.stations.iter_mut().find(|(_, s)| s.pid == pid) {
             entry.at = At::Worker(*id);
             station.running += 1;
             self.lanes.given(*id, entry.task.payload.len());
+            return true;
         }
-        Some(*id)
+        let Some((_, exit)) = self.exits.iter().rev().find(|(gone, _)| *gone == pid) else {
+            return false;
+        };
+        let exit = *exit;
+        self.lose(task, pid, exit, acts);
+        true
+    }
+
+    /// A task's worker is gone: the task is lost, or may run again, which is given back.
+    fn lose(&mut self, task: u64, pid: u32, exit: Exit, acts: &mut Acts) -> bool {
+        let entry = self.tasks.get_mut(&task).expect("it was just there");
+        let again = entry.slot.is_some() && entry.idempotent && entry.reruns > 0;
+        if again {
+            entry.reruns -= 1;
+            self.counts.reruns += 1;
+        } else {
+            self.remove(task, TaskError::WorkerLost { pid, exit }, acts);
+        }
+        again
     }
 }
 
@@ -496,10 +504,42 @@ impl Desk {
         self.tasks.get(&task).is_some_and(|entry| matches!(entry.at, At::Worker(_)))
     }
 
-    /// The worker that accepted a task's connection told that it ended.
-    pub(super) fn answered(&mut self, done: Done, acts: &mut Acts) {
-        if let Some(At::Worker(id)) = self.tasks.get(&done.task).map(|entry| entry.at) {
-            self.done(id, vec![done], acts);
+    /// The worker `pid` told on a task's connection that it ended. Its answer counts, whether or not
+    /// the worker is gone meanwhile.
+    pub(super) fn answered(&mut self, done: Done, pid: u32, acts: &mut Acts) {
+        match self.tasks.get(&done.task).map(|entry| entry.at) {
+            Some(At::Worker(id)) => self.done(id, vec![done], acts),
+            Some(At::Backlog) => {
+                let entry = self.tasks.remove(&done.task).expect("it was just there");
+                self.bytes -= entry.task.payload.len();
+                if let Some(slot) = entry.slot {
+                    let outcome = self.outcome(done, pid, entry.submitted, &entry.task.handler);
+                    self.counts.count(&outcome);
+                    acts.outcomes.push((slot, outcome));
+                }
+            }
+            Some(At::Queued) | None => {}
+        }
+    }
+
+    /// What a worker's answer comes to.
+    fn outcome(
+        &self,
+        done: Done,
+        pid: u32,
+        submitted: Nanos,
+        handler: &str,
+    ) -> Result<Reply, TaskError> {
+        match done.ended {
+            Ended::Ok(bytes) => Ok(Reply { bytes, pid, submitted, timings: done.timings }),
+            Ended::Failed(why) => Err(TaskError::Failed(why)),
+            Ended::Panicked(message) => Err(TaskError::Panicked(message)),
+            Ended::Cancelled => Err(TaskError::Cancelled),
+            Ended::TimedOut => Err(TaskError::TimedOut),
+            Ended::TooLarge { size } => Err(TaskError::TooLarge { size, limit: self.payload_max }),
+            Ended::NoHandler => {
+                Err(TaskError::Failed(format!("worker {pid} has no handler {handler:?}")))
+            }
         }
     }
 }

@@ -6,7 +6,8 @@ use super::take;
 use crate::cluster::accept::{AcceptWait, Backoff};
 use crate::cluster::worker::connection::{Connection, Found};
 use crate::sync::serve;
-use rustix::event::{PollFd, PollFlags, epoll, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -15,7 +16,12 @@ use std::time::Duration;
 pub(super) fn start(door: &Arc<Door>, reactor: Arc<Reactor>, listener: OwnedFd) -> io::Result<()> {
     let exclusive = match door.accept.wait {
         AcceptWait::Exclusive => Some(exclusive(&listener, &door.closed)?),
-        AcceptWait::Herd | AcceptWait::Blocking => None,
+        AcceptWait::Blocking => {
+            let most = Duration::from_secs(LOOK_S.unsigned_abs());
+            set_socket_timeout(&listener, Timeout::Recv, Some(most))?;
+            None
+        }
+        AcceptWait::Herd => None,
     };
     let acceptor = Acceptor { door: Arc::clone(door), reactor, listener, exclusive };
     serve(&format!("w{} accept", door.number), move || acceptor.run())
@@ -28,6 +34,10 @@ struct Acceptor {
     /// Wakes one worker a connection.
     exclusive: Option<OwnedFd>,
 }
+
+/// How long a worker waits at most before it looks by itself, in seconds: where only one is woken
+/// for a connection and is killed at that moment, nobody else hears of it.
+const LOOK_S: i64 = 1;
 
 /// Tells the door's end from a connection.
 const CLOSED: u64 = 1;
@@ -85,7 +95,9 @@ impl Acceptor {
         match &self.exclusive {
             Some(set) => {
                 let mut events = Vec::with_capacity(1);
-                let _ = epoll::wait(set, rustix::buffer::spare_capacity(&mut events), None);
+                let most = Timespec { tv_sec: LOOK_S, tv_nsec: 0 };
+                let space = rustix::buffer::spare_capacity(&mut events);
+                let _ = epoll::wait(set, space, Some(&most));
             }
             None => {
                 let readable = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);

@@ -17,6 +17,25 @@
 //! # Ok::<(), gvl_lab::Error>(())
 //! ```
 //!
+//! Models with workers (`puma().workers(2)`) run in worker processes, and so do an embedder's own
+//! tasks: a worker is this program again, which [`init`], the first line of its main function, turns
+//! into one.
+//!
+//! ```no_run
+//! use gvl_lab::cluster::Cluster;
+//!
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     gvl_lab::init(|app| {
+//!         app.typed("add", |_, (a, b): (i64, i64)| Ok(a + b));
+//!         Ok(())
+//!     });
+//!     let cluster = Cluster::builder().workers(2).threads(1, 3).build()?;
+//!     let sum: i64 = cluster.call("add", &(40, 2))?.wait()?;
+//!     assert_eq!(sum, 42);
+//!     Ok(())
+//! }
+//! ```
+//!
 //! The rooms, each using only those above it:
 //!
 //! | room | what it is |
@@ -58,4 +77,9 @@ pub use error::{Error, ErrorKind, Mistake};
 pub use experiment::Experiment;
 pub use random::Stream;
 pub use report::Report;
-pub use run::{Engine, Progress, init};
+pub use run::{Engine, Progress, RunOptions, init};
+
+/// Has the README's programs compiled and run with the tests of the documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

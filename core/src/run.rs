@@ -53,6 +53,47 @@ pub fn init(load: impl FnOnce(&mut App) -> Result<(), Box<dyn std::error::Error>
     });
 }
 
+/// What a run is told beside the engine.
+///
+/// ```
+/// use gvl_lab::{Engine, Experiment, RunOptions, load::closed, model::puma, workload::{io, ms}};
+///
+/// let experiment = Experiment::new(puma().threads(2)).workload([io(ms(2))]);
+/// let experiment = experiment.load(closed(2).requests(40));
+/// let report = experiment.run_with(Engine::Real, RunOptions::new().snapshots(true))?;
+/// let looked = report.rows[0].snapshots.as_ref().expect("it was told to look");
+/// println!("{}", looked.under_load);
+/// # Ok::<(), gvl_lab::Error>(())
+/// ```
+#[derive(Default)]
+pub struct RunOptions<'a> {
+    snapshots: bool,
+    observe: Option<&'a mut dyn FnMut(&Progress<'_>)>,
+}
+
+impl<'a> RunOptions<'a> {
+    /// No snapshots, nobody who observes.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Looks at the server's processes before the load and when half of the run is done, once a
+    /// model (off): [`Row::snapshots`]. The second look takes about a millisecond for five
+    /// processes; timed arrivals that fall into it start late by it.
+    #[must_use]
+    pub fn snapshots(mut self, on: bool) -> Self {
+        self.snapshots = on;
+        self
+    }
+
+    /// Calls `observe` about ten times a second with how far the run is (nobody).
+    #[must_use]
+    pub fn observe(mut self, observe: &'a mut dyn FnMut(&Progress<'_>)) -> Self {
+        self.observe = Some(observe);
+        self
+    }
+}
+
 /// How far an experiment is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress<'a> {
@@ -69,7 +110,8 @@ impl Experiment {
     ///
     /// # Errors
     /// Mistakes in an experiment that was built rather than read, a model that the engine cannot
-    /// run, or a run that failed.
+    /// run, or a run that failed: a model with workers does in a program whose main function does
+    /// not begin with [`init`].
     ///
     /// ```
     /// use gvl_lab::{Engine, Experiment, load::closed, model::puma, workload::{io, ms}};
@@ -83,7 +125,7 @@ impl Experiment {
     /// # Ok::<(), gvl_lab::Error>(())
     /// ```
     pub fn run(&self, engine: Engine) -> Result<Report, Error> {
-        self.run_observed(engine, &mut |_| {})
+        self.run_with(engine, RunOptions::new())
     }
 
     /// Checks that the engine can run this experiment, as [`Experiment::run`] does first.
@@ -107,6 +149,16 @@ impl Experiment {
         engine: Engine,
         observe: &mut dyn FnMut(&Progress<'_>),
     ) -> Result<Report, Error> {
+        self.run_with(engine, RunOptions::new().observe(observe))
+    }
+
+    /// Runs as [`Experiment::run`], with options.
+    ///
+    /// # Errors
+    /// As [`Experiment::run`].
+    pub fn run_with(&self, engine: Engine, options: RunOptions<'_>) -> Result<Report, Error> {
+        let mut nobody = |_: &Progress<'_>| {};
+        let observe = options.observe.unwrap_or(&mut nobody);
         self.check_for(engine)?;
         let topologies: Vec<Topology> =
             self.models.iter().map(|entry| entry.model.topology()).collect();
@@ -123,9 +175,10 @@ impl Experiment {
                     observe(&Progress { model: label, done: (before + done) / runs });
                 };
                 let seed = self.seed.wrapping_add(u64::from(n));
+                let look = options.snapshots && n == 0;
                 let recording = match engine {
                     Engine::Real => {
-                        real::run(topology, &self.workload, &self.load, seed, &mut news)
+                        real::run(topology, &self.workload, &self.load, seed, look, &mut news)
                     }
                 };
                 recordings.push(recording?);

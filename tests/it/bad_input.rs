@@ -351,51 +351,16 @@ fn one_bad_file_of_two_runs_nothing() {
 }
 
 #[test]
-fn what_the_engine_cannot_run_is_bad_input_too() {
-    let folder = Folder::with("x.toml", Parts { model: "puma = { workers = 2 }", ..SOUND }.toml());
-    for format in ["--json", "--csv", "--view=table"] {
-        let ran = folder.run(&["run", "x.toml", format]);
-        assert_eq!((ran.status, ran.out.as_str()), (Some(2), ""), "{format}");
-        assert_eq!(ran.complaints().len(), 1, "{}", ran.err);
-        assert!(ran.err.contains("workers: 2 is not allowed, expected 0"), "{}", ran.err);
-    }
-}
-
-#[test]
-fn a_cluster_of_one_is_no_single_process() {
-    for (model, field, expected) in [
-        ("puma = { workers = 1 }", "puma", "0"),
-        ("gunicorn = { worker_class = 'uvicorn' }", "gunicorn", "no master"),
-    ] {
-        let folder = Folder::with("x.toml", Parts { model, ..SOUND }.toml());
-        let ran = folder.run(&["run", "x.toml"]);
-        assert_eq!((ran.status, ran.out.as_str()), (Some(2), ""), "{model}");
-        let line = format!(
-            "x.toml: model[0].{field}.workers: 1 is not allowed, expected {expected}, since the real \
-             engine runs a single process"
-        );
-        assert_eq!(ran.complaints(), [line]);
-    }
-}
-
-#[test]
-fn what_the_engine_cannot_run_is_found_before_anything_runs() {
-    let folder = Folder::with("good.toml", SHORT);
-    folder.write("x.toml", Parts { model: "puma = { workers = 2 }", ..SOUND }.toml());
-    let ran = folder.run(&["run", "good.toml", "x.toml"]);
-    assert_eq!((ran.status, ran.out.as_str()), (Some(2), ""));
-    // The field has the path that it has in the file.
-    let line = "x.toml: model[0].puma.workers: 2 is not allowed, expected 0, since the real engine \
-                runs a single process";
-    assert_eq!(ran.complaints(), [line]);
-}
-
-#[test]
 fn arguments_that_are_wrong_are_bad_input() {
     let folder = Folder::with("x.toml", SHORT);
     for (args, first) in [
         (&["run"][..], "error: the following required arguments were not provided:"),
         (&["run", "x.toml", "--json", "--csv"], "error: the argument '--json' cannot be used with"),
+        (
+            &["run", "x.toml", "--ps", "--csv"],
+            "error: '--ps' cannot be shown as csv, expected a table",
+        ),
+        (&["compare", "--view=siege", "--ps"], "error: '--ps' cannot be shown as siege, expected"),
         (&["run", "x.toml", "--view", "png"], "error: invalid value 'png' for '--view <VIEW>'"),
         (&["run", "x.toml", "--engine", "x"], "error: invalid value 'x' for '--engine <ENGINE>'"),
         (&["run", "x.toml", "--seed", "-1"], "error: invalid value '-1' for '--seed <SEED>'"),

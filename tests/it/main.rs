@@ -10,5 +10,7 @@ mod documents;
 mod examples;
 mod executor;
 mod library;
+mod processes;
 mod statuses;
 mod terminal;
+mod workers;

@@ -1,6 +1,7 @@
 //! The arguments, as clap reads them.
 
-use clap::{ArgGroup, Parser, Subcommand, ValueEnum};
+use clap::error::ErrorKind;
+use clap::{ArgGroup, CommandFactory, Parser, Subcommand, ValueEnum};
 use gvl_lab::Engine;
 use std::path::PathBuf;
 
@@ -26,7 +27,7 @@ pub enum Command {
         #[command(flatten)]
         options: Options,
     },
-    /// Compare Puma's threads with an event loop, on I/O and on CPU work.
+    /// Compare Puma's threads and workers with others and with event loops, on I/O and on CPU work.
     Compare {
         #[command(flatten)]
         options: Options,
@@ -51,6 +52,11 @@ pub struct Options {
     /// Run each row so many times, 1 to 1000, instead of as often as the file says.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeat: Option<u32>,
+    /// Show the processes of each row before the load and under it: threads, CPU time, memory.
+    ///
+    /// In a table or in JSON.
+    #[arg(long)]
+    pub ps: bool,
     /// Print JSON: one document, or a list of them where there are several experiments.
     #[arg(long, group = "format")]
     pub json: bool,
@@ -64,7 +70,7 @@ pub struct Options {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum EngineName {
-    /// Real threads on this machine.
+    /// Real threads and processes on this machine.
     Real,
 }
 
@@ -80,6 +86,30 @@ pub enum View {
     Json,
     /// CSV.
     Csv,
+}
+
+impl Args {
+    /// The program's arguments; where they are wrong, tells so and ends with status 2.
+    pub fn of_program() -> Self {
+        let args = Self::parse();
+        if let Err(message) = args.check() {
+            Self::command().error(ErrorKind::ArgumentConflict, message).exit();
+        }
+        args
+    }
+
+    /// What clap's own rules cannot say.
+    fn check(&self) -> Result<(), String> {
+        match &self.command {
+            Command::Run { options, .. } | Command::Compare { options }
+                if options.ps && !["table", "json"].contains(&options.view()) =>
+            {
+                let view = options.view();
+                Err(format!("'--ps' cannot be shown as {view}, expected a table or JSON"))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 impl Options {

@@ -10,7 +10,6 @@ mod progress;
 mod runs;
 
 use args::{Args, Command};
-use clap::Parser;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use tracing_subscriber::EnvFilter;
@@ -29,7 +28,7 @@ fn trace() {
 
 fn main() -> ExitCode {
     gvl_lab::init(|_| Ok(()));
-    let args = Args::parse();
+    let args = Args::of_program();
     trace();
     match args.command {
         Command::Run { files, options } => runs::files(&files, &options),

@@ -3,7 +3,7 @@
 use crate::args::Options;
 use crate::output::{self, Status};
 use crate::progress::Bar;
-use gvl_lab::{Error, Experiment, Report};
+use gvl_lab::{Error, Experiment, Report, RunOptions};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -68,5 +68,8 @@ fn told(experiment: Experiment, options: &Options) -> Experiment {
 
 fn run(experiment: &Experiment, options: &Options) -> Result<Report, Error> {
     let bar = Bar::new(&experiment.name);
-    experiment.run_observed(options.engine(), &mut |progress| bar.show(progress))
+    experiment.run_with(
+        options.engine(),
+        RunOptions::new().snapshots(options.ps).observe(&mut |progress| bar.show(progress)),
+    )
 }

@@ -25,5 +25,5 @@ pub use histogram::Histogram;
 pub use imbalance::{Imbalance, Took};
 pub use interval::Interval;
 pub use loop_use::LoopUse;
-pub use recording::{EndpointRecording, PoolRecording, QueueUse, Recording};
+pub use recording::{EndpointRecording, PoolRecording, QueueUse, Recording, Snapshots};
 pub use worker::WorkerRecording;

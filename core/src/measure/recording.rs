@@ -4,7 +4,9 @@
 //! judgement. Merging adds: the merged recording is that of one long run.
 
 use super::{GvlUse, Histogram, LoopUse, WorkerRecording, worker};
+use crate::cluster::Snapshot;
 use crate::workload::Demand;
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -34,6 +36,18 @@ pub struct Recording {
     pub pools: Vec<PoolRecording>,
     /// How the event loop fared, where there is one.
     pub event_loop: Option<LoopUse>,
+    /// What the system knew of the processes, where it was asked.
+    pub snapshots: Option<Snapshots>,
+}
+
+/// What the system knew of a server's processes, at two moments of a run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Snapshots {
+    /// The server is up, and no request has come.
+    pub before: Snapshot,
+    /// Half of the run is done, or all of it where it was over first. Shares of CPU time are since
+    /// `before`.
+    pub under_load: Snapshot,
 }
 
 /// What one endpoint answered.
@@ -95,7 +109,7 @@ impl Recording {
     }
 
     /// Adds another replication: times, counts and histograms add, endpoints match by name, workers
-    /// by number.
+    /// by number. Snapshots are those of the first.
     pub fn merge(&mut self, other: &Self) {
         self.queue = self.queue.followed_by(self.elapsed, other.queue, other.elapsed);
         self.elapsed += other.elapsed;
@@ -118,6 +132,7 @@ impl Recording {
             }
         }
         LoopUse::merge_into(&mut self.event_loop, other.event_loop.as_ref());
+        self.snapshots = self.snapshots.take().or_else(|| other.snapshots.clone());
     }
 
     /// Sums all endpoints into one called `name`.
@@ -177,6 +192,7 @@ pub(super) fn add_counts<K: Clone + Ord>(sum: &mut BTreeMap<K, u64>, counts: &BT
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cluster::snapshot::Role;
     use crate::measure::samples::{endpoint, ms, worker};
     use crate::measure::{GvlUse, ThreadUse};
 
@@ -209,6 +225,21 @@ mod tests {
         let all = merged.overall("all");
         assert_eq!((all.ok(), all.failures(), all.requests()), (6, 1, 7));
         assert_eq!(all.demand.service, ms(550));
+    }
+
+    #[test]
+    fn snapshots_are_those_of_the_first_replication() {
+        let none = Snapshot { processes: Vec::new() };
+        let this = Snapshot::of(&[(std::process::id(), Role::Master)]);
+        let of = |before: &Snapshot| Recording {
+            snapshots: Some(Snapshots { before: before.clone(), under_load: none.clone() }),
+            ..Default::default()
+        };
+        let mut merged = Recording::default();
+        merged.merge(&of(&this));
+        merged.merge(&of(&none));
+        merged.merge(&Recording::default());
+        assert_eq!(merged.snapshots.map(|both| both.before), Some(this));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::clock::{self, Nanos, nanos};
 use crate::error::Error;
 use crate::executor::RejectedWhy;
 use crate::load::{Arrival, Driver, Load, Until};
-use crate::measure::{Recording, WorkerRecording};
+use crate::measure::{Recording, Snapshots, WorkerRecording};
 use crate::model::Topology;
 use crate::workload::Workload;
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -31,6 +31,7 @@ struct Run {
     start: Nanos,
     /// When the last request may end to count.
     end: Nanos,
+    half: Half,
     /// Guards: an arrival is started once, and none is forgotten.
     gate: Mutex<Gate>,
     /// Told when the next arrival is sooner than it was, or all is done.
@@ -39,9 +40,19 @@ struct Run {
     tally: Mutex<Tally>,
 }
 
+/// What is half of a run, whose load is a time or a number of requests.
+struct Half {
+    time: Nanos,
+    requests: u64,
+}
+
 struct Gate {
     driver: Driver,
     in_flight: u64,
+    /// Requests that ended in time.
+    ended: u64,
+    /// Half of the requests have ended, and the driving thread has not looked yet.
+    half_ended: bool,
     /// Requests that ended after the time was over and before that was noticed.
     late: u64,
     over: bool,
@@ -64,7 +75,7 @@ struct Request {
 }
 
 /// Runs the load on the topology in real time; `observe` hears how much of it is done, from 0
-/// to 1.
+/// to 1. With `snapshots`, looks at the server's processes twice.
 ///
 /// # Errors
 /// Threads or processes that the system refuses, a program that cannot be a worker, a run of over an
@@ -74,11 +85,13 @@ pub fn run(
     workload: &Workload,
     load: &Load,
     seed: u64,
+    snapshots: bool,
     observe: &mut dyn FnMut(f64),
 ) -> Result<Recording, Error> {
     let driver = Driver::new(load, workload, seed);
     let server = Server::start(topology, workload, load, seed)?;
     let told_late = server.tells_late();
+    let before = snapshots.then(|| server.snapshot());
     let start = clock::now();
     let cpu_before = clock::process_cpu();
     let until = load.until().expect("a load that was checked has an end");
@@ -90,9 +103,18 @@ pub fn run(
         server,
         start,
         end: start.saturating_add(nanos(length)),
+        half: Half {
+            time: start.saturating_add(nanos(length / 2)),
+            requests: match until {
+                Until::Duration(_) => u64::MAX,
+                Until::Requests(wanted) => wanted.div_ceil(2),
+            },
+        },
         gate: Mutex::new(Gate {
             driver,
             in_flight: 0,
+            ended: 0,
+            half_ended: false,
             late: 0,
             over: false,
             flooded: false,
@@ -101,7 +123,18 @@ pub fn run(
         changed: Condvar::new(),
         tally: Mutex::new(Tally::new(workload, start, told_late)),
     });
-    let unfinished = run.drive(until, observe);
+    let mut under_load = None;
+    let unfinished = run.drive(until, &mut |done| {
+        if before.is_some() && under_load.is_none() && done >= 0.5 {
+            under_load = Some(run.server.snapshot());
+        }
+        observe(done);
+    });
+    let snapshots = before.map(|before| {
+        // A run that was over first is looked at as it ends.
+        let under_load = under_load.unwrap_or_else(|| run.server.snapshot()).since(&before);
+        Snapshots { before, under_load }
+    });
     let mut used = run.server.used();
     let lost = run.server.lost();
     run.server.end();
@@ -144,6 +177,7 @@ pub fn run(
         queue: tally.queue_use(start, start + nanos(elapsed)),
         endpoints: std::mem::take(&mut tally.endpoints),
         pools: std::mem::take(&mut tally.pools),
+        snapshots,
         ..processes
     })
 }
@@ -201,11 +235,12 @@ impl Run {
                 gate.over = true;
                 return gate.in_flight + gate.late;
             }
-            if any {
+            if any || std::mem::take(&mut gate.half_ended) {
                 continue;
             }
             let next = gate.driver.next_due().map_or(self.end, |due| self.start + due);
-            let wake = next.min(self.end).min(now + nanos(NEWS));
+            let half = if now < self.half.time { self.half.time } else { self.end };
+            let wake = next.min(half).min(self.end).min(now + nanos(NEWS));
             self.changed.wait_until(&mut gate, clock::instant(wake));
         }
     }
@@ -229,6 +264,11 @@ impl Run {
         if !gate.over {
             if at <= self.end {
                 self.tally.lock().finished(finished);
+                gate.ended += 1;
+                if gate.ended == self.half.requests {
+                    gate.half_ended = true;
+                    self.changed.notify_one();
+                }
             } else {
                 gate.late += 1;
             }

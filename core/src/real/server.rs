@@ -4,6 +4,7 @@ use super::handler::Served;
 use super::local::Local;
 use super::workers::Workers;
 use crate::clock::Nanos;
+use crate::cluster::snapshot::{Role, Snapshot};
 use crate::error::Error;
 use crate::executor::RejectedWhy;
 use crate::load::{Arrival, Connections, Load};
@@ -83,6 +84,14 @@ impl Server {
         match self {
             Self::Local(local) => vec![local.used()],
             Self::Workers(workers) => workers.used(),
+        }
+    }
+
+    /// What the system knows of the processes.
+    pub(super) fn snapshot(&self) -> Snapshot {
+        match self {
+            Self::Local(_) => Snapshot::of(&[(std::process::id(), Role::Master)]),
+            Self::Workers(workers) => workers.snapshot(),
         }
     }
 

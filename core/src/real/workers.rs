@@ -8,7 +8,7 @@ use super::local::gvl_use;
 use super::server::{ProcessUse, Watch};
 use super::worker::{self, Extra, Job};
 use crate::cluster::setup::{self, WorkerReport};
-use crate::cluster::{CallOptions, Cluster, Dispatch, Reply};
+use crate::cluster::{CallOptions, Cluster, Dispatch, Reply, Snapshot};
 use crate::error::Error;
 use crate::executor::{RejectedWhy, TaskError};
 use crate::gvl::ThreadUsage;
@@ -112,6 +112,10 @@ impl Workers {
 
     pub(super) fn end(&self) {
         self.cluster.shutdown(Duration::ZERO);
+    }
+
+    pub(super) fn snapshot(&self) -> Snapshot {
+        self.cluster.snapshot()
     }
 
     pub(super) fn lost(&self) -> Vec<(u32, u32)> {

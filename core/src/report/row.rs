@@ -6,7 +6,9 @@
 use super::latency::rounded;
 use super::{EndpointRow, GvlRow, Intervals, Latency, LoopRow, WorkerRow};
 use crate::measure::checks::{self, IMPOSSIBLE};
-use crate::measure::{Ceiling, EndpointRecording, Facts, QueueUse, Recording, Shape, Warning};
+use crate::measure::{
+    Ceiling, EndpointRecording, Facts, QueueUse, Recording, Shape, Snapshots, Warning,
+};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -66,6 +68,10 @@ pub struct Row {
     pub published: BTreeMap<String, f64>,
     /// What the checks doubt.
     pub warnings: Vec<Warning>,
+    /// The processes before the load and under it, where the run was told to look: those of the
+    /// first replication.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub snapshots: Option<Snapshots>,
     /// The endpoints as recorded, for views that mimic other tools' arithmetic.
     #[serde(skip)]
     pub(super) recorded: Vec<EndpointRecording>,
@@ -126,6 +132,7 @@ impl Row {
             endpoints: EndpointRow::all(&facts.recording),
             published: facts.published.iter().cloned().collect(),
             warnings: checks::run(&facts),
+            snapshots: facts.recording.snapshots,
             processes: facts.recording.processes,
             recorded: facts.recording.endpoints,
             overall: facts.overall,

@@ -5,6 +5,7 @@
 
 mod details;
 mod notes;
+mod processes;
 mod workers;
 
 use self::notes::Notes;
@@ -70,7 +71,8 @@ pub(super) fn render(report: &Report) -> String {
         .into_iter()
         .chain(workers::of(&report.rows))
         .collect();
-    format!("{heading}\n\n{}\n{notes}", tables.join("\n\n"))
+    let processes = processes::of(&report.rows);
+    format!("{heading}\n\n{}\n{notes}{processes}", tables.join("\n\n"))
 }
 
 fn of_row(row: &Row) -> Vec<String> {

@@ -1,0 +1,127 @@
+//! Models with worker processes: through the command, which can be a worker, and through the library
+//! in this program, which cannot.
+
+use crate::command::Folder;
+use gvl_lab::load::{Load, closed};
+use gvl_lab::model::{Model, gunicorn, puma, uvicorn};
+use gvl_lab::workload::{io, us};
+use gvl_lab::{Engine, ErrorKind, Experiment};
+use serde_json::Value as Json;
+
+/// Each way of handing requests over; the number of workers is the second number here.
+const MODELS: [(&str, u64); 11] = [
+    ("puma = { workers = 2, threads = 3 }", 2),
+    ("puma = { workers = 3, threads = 2, version = '6.6.1' }", 3),
+    ("puma = { workers = 1, threads = 2 }", 1),
+    ("unicorn = { workers = 3 }", 3),
+    ("gunicorn = { workers = 2 }", 2),
+    ("gunicorn = { workers = 2, threads = 3, worker_class = 'gthread' }", 2),
+    ("gunicorn = { worker_class = 'uvicorn' }", 1),
+    ("uvicorn = { workers = 2 }", 2),
+    ("uvicorn = { workers = 2, handlers = 'def' }", 2),
+    // As many as users: a process is its connection's as long as that is kept.
+    ("apache = { mpm = 'prefork', workers = 6 }", 6),
+    ("pool = { workers = 2, threads = 3 }", 2),
+];
+
+const REQUESTS: u64 = 60;
+
+/// Runs all models on a load and hands over each row with its number of workers.
+fn check(connections: &str, repeat: u64, each: impl Fn(&Json, u64)) {
+    let models = MODELS.map(|(model, _)| format!("[[model]]\n{model}\n")).concat();
+    let text = format!(
+        "repeat = {repeat}\n[workload]\nsteps = [{{ cpu = '100us' }}, {{ io = '1ms' }}]\n[load]\n\
+         closed = {{ users = 6, requests = {REQUESTS} }}\nconnections = '{connections}'\n{models}"
+    );
+    let ran = Folder::with("x.toml", text).run(&["run", "x.toml", "--json"]);
+    assert_eq!((ran.status, ran.err.as_str()), (Some(0), ""));
+    let json: Json = serde_json::from_str(&ran.out).expect("one document");
+    for (n, (_, workers)) in MODELS.into_iter().enumerate() {
+        let row = &json["rows"][n];
+        assert_eq!(row["ok"], REQUESTS * repeat, "{row}");
+        assert_eq!(row["failed"], serde_json::json!({}), "{row}");
+        each(row, workers);
+    }
+}
+
+fn sum(counts: impl Iterator<Item = u64>) -> Json {
+    counts.sum::<u64>().into()
+}
+
+#[test]
+fn every_worker_is_told_and_all_requests_are_theirs() {
+    for connections in ["new", "keep-alive"] {
+        check(connections, 1, |row, workers| {
+            let processes = row["processes"].as_object().expect("answers by process");
+            assert_eq!(processes.len() as u64, workers, "{row}");
+            assert_eq!(sum(processes.values().filter_map(Json::as_u64)), row["ok"]);
+            let by_worker = row["by_worker"].as_array().cloned().unwrap_or_default();
+            if workers == 1 {
+                assert!(by_worker.is_empty(), "a single worker is the row itself");
+                return;
+            }
+            let numbers: Vec<_> = by_worker.iter().filter_map(|w| w["worker"].as_u64()).collect();
+            assert_eq!(numbers, (0..workers).collect::<Vec<_>>());
+            assert_eq!(sum(by_worker.iter().filter_map(|w| w["ok"].as_u64())), row["ok"]);
+            for worker in by_worker {
+                let pid = worker["pids"][0].to_string();
+                assert_eq!(processes.get(&pid), Some(&worker["ok"]), "{row}");
+            }
+        });
+    }
+}
+
+#[test]
+fn replications_have_processes_of_their_own() {
+    check("new", 2, |row, workers| {
+        let processes = row["processes"].as_object().expect("answers by process");
+        assert_eq!(processes.len() as u64, 2 * workers, "{row}");
+        for worker in row["by_worker"].as_array().into_iter().flatten() {
+            assert_eq!(worker["pids"].as_array().map(Vec::len), Some(2), "{row}");
+        }
+    });
+}
+
+#[test]
+fn a_seed_decides_what_is_asked_of_workers_too() {
+    // What all requests asked for is behind the ceilings, to the nanosecond.
+    let ceilings = |model: &str| {
+        let text = format!(
+            "[workload]\nsteps = [{{ cpu = 'exp(100us)' }}, {{ io = 'exp(1ms)' }}]\n[load]\n\
+             closed = {{ users = 6, requests = 60 }}\n[[model]]\n{model}"
+        );
+        let ran = Folder::with("x.toml", text).run(&["run", "x.toml", "--json", "--seed", "7"]);
+        let json: Json = serde_json::from_str(&ran.out).expect("one document");
+        json["rows"][0]["ceilings"].as_array().expect("ceilings")[0].clone()
+    };
+    let slots = ceilings("pool = { workers = 0, threads = 6 }");
+    assert_eq!(ceilings("pool = { workers = 2, threads = 3 }"), slots);
+    assert_eq!(ceilings("puma = { workers = 3, threads = 2 }"), slots);
+}
+
+#[test]
+fn failures_of_workers_are_counted_by_kind() {
+    let text = "[workload]\nsteps = [{ fail = 503 }]\n[load]\n\
+                closed = { users = 4, requests = 40 }\n[[model]]\nunicorn = { workers = 2 }";
+    let ran = Folder::with("x.toml", text).run(&["run", "x.toml", "--json"]);
+    let json: Json = serde_json::from_str(&ran.out).expect("one document");
+    assert_eq!(ran.status, Some(1));
+    let row = &json["rows"][0];
+    assert_eq!((&row["ok"], &row["failed"]), (&0.into(), &serde_json::json!({ "status 503": 40 })));
+    let failed = row["by_worker"].as_array().expect("two workers").iter();
+    assert_eq!(sum(failed.filter_map(|w| w["failed"]["status 503"].as_u64())), 40);
+}
+
+/// libtest has the main function of this program, and it has no first line of ours.
+#[test]
+fn a_program_that_cannot_be_a_worker_is_told_what_to_do() {
+    let load: Load = closed(2).requests(4);
+    for model in [Model::from(puma().workers(2)), uvicorn().workers(2).into(), gunicorn().into()] {
+        let experiment = Experiment::new(model).workload([io(us(10))]).load(load.clone());
+        assert_eq!(experiment.check_for(Engine::Real), Ok(()));
+        let error = experiment.run(Engine::Real).expect_err("no worker can come of this program");
+        assert_eq!(error.kind(), ErrorKind::Failed, "{error}");
+        assert!(error.to_string().contains("gvl_lab::init"), "{error}");
+        assert_eq!(error.to_string().lines().count(), 1, "{error}");
+    }
+}

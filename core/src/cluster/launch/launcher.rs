@@ -2,6 +2,9 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// How workers are started.
@@ -18,6 +21,8 @@ use std::process::Command;
 pub struct Launcher {
     /// This program, where there is none.
     program: Option<OsString>,
+    /// Where this program is, once somebody has looked.
+    file: Option<PathBuf>,
     arguments: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
     preload: bool,
@@ -26,7 +31,13 @@ pub struct Launcher {
 impl Launcher {
     /// Runs this program again: `gvl_lab::init(...)` is the first line of its main.
     pub fn exec() -> Self {
-        Self { program: None, arguments: Vec::new(), environment: Vec::new(), preload: false }
+        Self {
+            program: None,
+            file: None,
+            arguments: Vec::new(),
+            environment: Vec::new(),
+            preload: false,
+        }
     }
 
     /// Runs this program again once, as a template that loads the application; workers and their
@@ -87,21 +98,37 @@ impl Launcher {
         }
     }
 
+    /// Looks where this program is, while that is told rightly: whatever is there when a worker is
+    /// started is what it runs, an upgrade too.
+    pub(super) fn settled(mut self) -> Self {
+        self.file = self.file.or_else(|| this_program().ok());
+        self
+    }
+
     /// The command, which `ps` shows under `title` where it is this program.
     ///
     /// # Errors
     /// Nobody knows which file this program is.
     pub(super) fn command_for(&self, title: &str) -> io::Result<Command> {
-        use std::os::unix::process::CommandExt;
         let mut command = match &self.program {
             Some(program) => Command::new(program),
             None => {
-                let mut command = Command::new(std::env::current_exe()?);
-                command.arg0(format!("gvl-lab: {title}"));
+                let file = self.file.clone().map_or_else(this_program, Ok)?;
+                let mut command = Command::new(file);
+                command.arg0(title);
                 command
             }
         };
         command.args(&self.arguments).envs(self.environment.iter().map(|(k, v)| (k, v)));
         Ok(command)
     }
+}
+
+/// The file that this program was started from, or that has its name now.
+fn this_program() -> io::Result<PathBuf> {
+    let file = std::env::current_exe()?;
+    // So the system calls one whose name is gone, or was given to another.
+    let was = file.as_os_str().as_bytes().strip_suffix(b" (deleted)");
+    let was = was.map(|was| Path::new(OsStr::from_bytes(was)).to_owned());
+    Ok(was.filter(|_| !file.exists()).unwrap_or(file))
 }

@@ -7,9 +7,16 @@
 
 mod forked;
 mod launcher;
+mod orders;
 mod process;
+mod socket;
 mod start;
 pub(super) mod template;
+#[cfg(test)]
+#[cfg(not(model_check))]
+mod tests;
+mod threads;
+mod title;
 
 pub use launcher::Launcher;
 pub(super) use process::Process;
@@ -22,6 +29,7 @@ use forked::Template;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 /// Starts the workers of one cluster.
 pub(super) struct Launchpad {
@@ -60,11 +68,12 @@ impl Launchpad {
 
     /// A launchpad that starts nothing yet.
     pub(super) fn new(launcher: Launcher, setup: Setup) -> Self {
-        Self { launcher, setup, template: None }
+        Self { launcher: launcher.settled(), setup, template: None }
     }
 
     /// Starts worker `number`: its setup is in its socket, with `listener` where it is to accept
-    /// connections. With preload the template is started first, if there is none.
+    /// connections. With preload the template is started first, if there is none. Dropped on the
+    /// way, it leaves no worker behind, and a template that loads goes on.
     ///
     /// # Errors
     /// The program cannot be started, or the template does not load the application.
@@ -75,17 +84,47 @@ impl Launchpad {
     ) -> io::Result<(Process, UnixStream)> {
         let setup = Setup { number, ..self.setup.clone() };
         let (process, socket) = if self.launcher.is_preloading() {
-            if self.template.as_ref().is_none_or(Template::is_gone) {
-                self.template = Some(Template::start(&self.launcher, &setup).await?);
-            }
-            let template = self.template.as_mut().expect("it was just started");
-            template.fork().await?
+            self.fork().await?
         } else {
-            let title = format!("worker {number} of {}", self.setup.name);
+            let title = title::of_worker(number, &self.setup.name);
             start::start(&self.launcher, worker::WORKER, &title)?
         };
-        start::send(&socket, &frame(&setup), listener)?;
-        Ok((process, socket))
+        let frame = frame(&setup);
+        let sends = socket::send(&socket, &frame, listener);
+        match tokio::time::timeout(UNREAD_MAX, sends).await {
+            Ok(Ok(())) => {}
+            // It has ended, and its exit says more.
+            Ok(Err(error)) if error.kind() == io::ErrorKind::BrokenPipe => {}
+            Ok(Err(error)) => return Err(error),
+            Err(_) => return Err(io::Error::other("the worker does not read its setup")),
+        }
+        Ok((process, socket.into_std()?))
+    }
+
+    /// Forks a worker from the template, which is started where there is none.
+    async fn fork(&mut self) -> io::Result<(Process, tokio::net::UnixStream)> {
+        if self.template.as_ref().is_some_and(|template| !template.is_gone())
+            && let Some(forked) = self.fork_from_template().await?
+        {
+            return Ok(forked);
+        }
+        // The last one is reaped before there is another.
+        self.template = None;
+        self.template = Some(Template::start(&self.launcher, &self.setup)?);
+        let forked = self.fork_from_template().await?;
+        forked.ok_or_else(|| io::Error::other("the template went as soon as it was there"))
+    }
+
+    /// None where the template went before anybody saw it.
+    async fn fork_from_template(
+        &mut self,
+    ) -> io::Result<Option<(Process, tokio::net::UnixStream)>> {
+        let template = self.template.as_mut().expect("it was looked at, or just started");
+        if let Err(error) = template.loaded().await {
+            self.template = None;
+            return Err(error);
+        }
+        template.fork().await
     }
 
     /// The template's process, where there is one.
@@ -100,6 +139,9 @@ impl Launchpad {
         }
     }
 }
+
+/// How long a process may leave its setup unread, where that is too long for the socket.
+const UNREAD_MAX: Duration = Duration::from_secs(10);
 
 /// The bytes of the first frame that a process gets.
 fn frame(setup: &Setup) -> Vec<u8> {

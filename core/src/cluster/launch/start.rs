@@ -2,18 +2,12 @@
 
 use super::{Launcher, Process};
 use crate::cluster::worker::ROLE;
-use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
-use std::io::{self, IoSlice};
-use std::mem::MaybeUninit;
-use std::os::fd::{BorrowedFd, OwnedFd};
-use std::os::unix::net::UnixStream;
+use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::Stdio;
-use std::time::Duration;
-
-/// How long a process may leave its setup unread, where that is too long for the socket.
-const UNREAD_MAX: Duration = Duration::from_secs(10);
+use tokio::net::UnixStream;
 
 /// Starts the launcher's program in that role.
 ///
@@ -24,17 +18,20 @@ pub(super) fn start(
     role: &str,
     title: &str,
 ) -> io::Result<(Process, UnixStream)> {
-    let (ours, theirs) = UnixStream::pair()?;
-    ours.set_write_timeout(Some(UNREAD_MAX))?;
+    let (ours, theirs) = pair()?;
     let mut command = launcher.command_for(title)?;
-    command.env(ROLE, role).stdin(Stdio::from(OwnedFd::from(theirs)));
+    command.env(ROLE, role).stdin(Stdio::from(theirs));
     let master = getpid();
     // SAFETY: between fork and exec only system calls are made, which are safe there.
     unsafe {
         command.pre_exec(move || {
             set_parent_process_death_signal(Some(Signal::KILL))?;
             // It may have died before that was set.
-            if getppid() == Some(master) { Ok(()) } else { Err(io::ErrorKind::NotConnected.into()) }
+            if getppid() != Some(master) {
+                return Err(io::ErrorKind::NotConnected.into());
+            }
+            inherit_nothing();
+            Ok(())
         });
     }
     let name = launcher.name();
@@ -45,30 +42,23 @@ pub(super) fn start(
     Ok((Process::of_child(child)?, ours))
 }
 
-/// Sends bytes, the first of them with a descriptor where there is one.
+/// The master's end of a connection, and that of a process.
 ///
 /// # Errors
-/// The process is gone, or does not read.
-pub(super) fn send(
-    socket: &UnixStream,
-    mut bytes: &[u8],
-    descriptor: Option<BorrowedFd<'_>>,
-) -> io::Result<()> {
-    let descriptors = descriptor.as_slice();
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut ancillary = SendAncillaryBuffer::new(&mut space);
-    if !descriptors.is_empty() {
-        ancillary.push(SendAncillaryMessage::ScmRights(descriptors));
+/// The system gives no descriptors.
+pub(super) fn pair() -> io::Result<(UnixStream, OwnedFd)> {
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
+    ours.set_nonblocking(true)?;
+    Ok((UnixStream::from_std(ours)?, theirs.into()))
+}
+
+/// Marks all but the standard streams to be closed by `exec`: an embedder, or a library in C, may
+/// have opened some without.
+fn inherit_nothing() {
+    let (first, last) = (3_u32, u32::MAX);
+    // SAFETY: the call takes three numbers, and closes nothing before `exec`. Before Linux 5.11
+    // there is none such, and what was opened without the mark stays open.
+    unsafe {
+        libc::syscall(libc::SYS_close_range, first, last, libc::CLOSE_RANGE_CLOEXEC);
     }
-    while !bytes.is_empty() {
-        match sendmsg(socket, &[IoSlice::new(bytes)], &mut ancillary, SendFlags::NOSIGNAL) {
-            Ok(sent) => {
-                bytes = &bytes[sent..];
-                ancillary.clear();
-            }
-            Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(())
 }

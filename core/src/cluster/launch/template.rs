@@ -1,44 +1,25 @@
 //! The template: a process of one thread that has loaded the application, and forks workers.
 //!
-//! Orders and answers are JSON after a length of four bytes, little endian; the descriptor of a
-//! worker's socket comes with its order. Invariant: this process never has a second thread, since a
-//! fork of a process with threads may hold locks that nobody releases.
+//! Called by `worker::init`; ends when its master does, and its workers with it. Invariant: this
+//! process never has a second thread, since a fork of a process with threads may hold locks that
+//! nobody releases.
 
+use super::orders::{ORDER_MAX, Order, Told, put, take};
+use super::process::exit_of;
+use super::socket::send_some;
+use super::{threads, title};
 use crate::cluster::app::App;
 use crate::cluster::worker::{load_app, read_setup, receive, serve};
-use bytes::{Buf, BytesMut};
+use crate::executor::Exit;
+use bytes::BytesMut;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitIdOptions, WaitIdStatus, getpid, getppid, pidfd_open,
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getpid, getppid, pidfd_open,
     set_parent_process_death_signal, waitid,
 };
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-
-/// What the master orders.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Order {
-    /// A worker, whose socket comes with this.
-    Fork,
-}
-
-/// What the template tells.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Told {
-    /// It has loaded the application.
-    Ready,
-    /// It has not, and ends.
-    Refused { why: String },
-    /// A worker, as ordered.
-    Forked { pid: u32 },
-    /// None, and why.
-    Failed { why: String },
-    /// A worker has ended.
-    Exited { pid: u32, status: Option<i32>, signal: Option<i32> },
-}
 
 /// A worker that was forked and is not reaped.
 struct Forked {
@@ -46,30 +27,61 @@ struct Forked {
     handle: OwnedFd,
 }
 
+/// What a fork returns.
+enum Side {
+    Template,
+    /// The child, with its socket.
+    Worker(OwnedFd),
+}
+
+/// The longest reason that is told, in characters.
+const WHY_MAX: usize = 8 << 10;
+
 /// Loads the application and forks workers until the master is gone.
 pub(in super::super) fn run(
     control: UnixStream,
     load: impl FnOnce(&mut App) -> Result<(), Box<dyn std::error::Error>>,
 ) -> ! {
-    let loaded = read_setup(&control).and_then(|(setup, _)| {
-        let app = load_app(load, &setup.app)?;
-        match threads() {
-            1 => Ok(app),
-            n => Err(format!(
-                "the application has {} threads of its own after it was loaded: a process with \
-                 threads is never forked; start them in the handlers, or do not preload",
-                n.saturating_sub(1)
-            )),
-        }
-    });
-    let mut app = match loaded {
-        Ok(app) => Some(app),
+    // A terminal gives it to everyone in front of it: the master decides what that means.
+    // SAFETY: ignoring a signal runs no code of ours in a handler.
+    unsafe {
+        libc::signal(libc::SIGINT, libc::SIG_IGN);
+    }
+    let app = match read_setup(&control).and_then(|(setup, _)| load_alone(load, &setup.app)) {
+        Ok(app) => app,
         Err(why) => {
-            tell(&control, &Told::Refused { why });
+            let why = why.chars().take(WHY_MAX).collect();
+            tell(&control, &Told::Refused { why }, None);
             std::process::exit(1)
         }
     };
-    tell(&control, &Told::Ready);
+    tell(&control, &Told::Ready, None);
+    let template = getpid();
+    let socket = fork_until_told(control);
+    be_a_worker(socket, app, template)
+}
+
+/// Loads the application, which may start no thread.
+fn load_alone(
+    load: impl FnOnce(&mut App) -> Result<(), Box<dyn std::error::Error>>,
+    setup: &str,
+) -> Result<App, String> {
+    let app = load_app(load, setup)?;
+    let others = threads::others().map_err(|error| format!("its threads: {error}"))?;
+    if others.is_empty() {
+        return Ok(app);
+    }
+    Err(format!(
+        "the application has {} threads of its own after it was loaded ({}): a process with \
+         threads is never forked; start them in the handlers, or do not preload",
+        others.len(),
+        others.join(", ")
+    ))
+}
+
+/// Forks workers as the master orders, and reaps them. Returns in each of them, with its socket;
+/// all that was the template's is closed there.
+fn fork_until_told(control: UnixStream) -> OwnedFd {
     let mut workers: Vec<Forked> = Vec::new();
     loop {
         let mut all = vec![PollFd::new(&control, PollFlags::IN)];
@@ -88,45 +100,42 @@ pub(in super::super) fn run(
         }
         match order(&control) {
             Some((Order::Fork, Some(socket))) => {
-                // What is buffered would be written twice.
-                let _ = io::stdout().flush();
-                let template = getpid();
-                // SAFETY: this process has one thread, which was looked at when the application was
-                // loaded, and starts none itself: the child may do whatever it could.
-                match unsafe { libc::fork() } {
-                    0 => {
-                        drop(control);
-                        drop(workers);
-                        be_a_worker(socket, app.take().expect("each child has its own"), template)
-                    }
-                    pid => forked(&control, &mut workers, pid),
+                if let Side::Worker(socket) = fork(&control, &mut workers, socket) {
+                    return socket;
                 }
             }
-            Some((Order::Fork, None)) => {
-                tell(&control, &Told::Failed { why: "no socket came with the order".to_owned() });
-            }
+            Some((Order::Fork, None)) => fail(&control, "no socket came with the order"),
             // The master is gone: the workers go with this process.
             None => std::process::exit(0),
         }
     }
 }
 
-fn forked(control: &UnixStream, workers: &mut Vec<Forked>, pid: i32) {
-    let Some(pid) = Pid::from_raw(pid).filter(|_| pid > 0) else {
-        tell(control, &Told::Failed { why: io::Error::last_os_error().to_string() });
-        return;
+fn fork(control: &UnixStream, workers: &mut Vec<Forked>, socket: OwnedFd) -> Side {
+    // What is buffered would be written twice.
+    let _ = io::stdout().flush();
+    // SAFETY: this process has one thread, which was looked at when the application was loaded, and
+    // starts none itself: the child may do whatever it could.
+    let pid = match unsafe { libc::fork() } {
+        0 => return Side::Worker(socket),
+        pid => Pid::from_raw(pid).filter(|_| pid > 0),
+    };
+    let Some(pid) = pid else {
+        fail(control, &io::Error::last_os_error().to_string());
+        return Side::Template;
     };
     match pidfd_open(pid, PidfdFlags::empty()) {
         Ok(handle) => {
+            tell(control, &Told::Forked { pid: number(pid) }, Some(handle.as_fd()));
             workers.push(Forked { pid, handle });
-            tell(control, &Told::Forked { pid: pid.as_raw_nonzero().get() as u32 });
         }
         Err(error) => {
             let _ = rustix::process::kill_process(pid, Signal::KILL);
-            let _ = rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty());
-            tell(control, &Told::Failed { why: error.to_string() });
+            let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED);
+            fail(control, &error.to_string());
         }
     }
+    Side::Template
 }
 
 /// In the child: serves, and never returns.
@@ -137,7 +146,10 @@ fn be_a_worker(socket: OwnedFd, app: App, template: Pid) -> ! {
     }
     let socket = UnixStream::from(socket);
     match read_setup(&socket) {
-        Ok((setup, listener)) => serve(socket, setup, app, listener),
+        Ok((setup, listener)) => {
+            title::replace(&title::of_worker(setup.number, &setup.name));
+            serve(socket, setup, app, listener)
+        }
         // The master is gone.
         Err(_) => std::process::exit(3),
     }
@@ -146,17 +158,17 @@ fn be_a_worker(socket: OwnedFd, app: App, template: Pid) -> ! {
 /// Reaps a worker that has ended, and tells how; whether it had.
 fn reap(control: &UnixStream, worker: &Forked) -> bool {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
-    let waited = waitid(rustix::process::WaitId::PidFd(worker.handle.as_fd()), options);
-    let status: Option<WaitIdStatus> = match waited {
-        Ok(None) => return false,
-        Ok(status) => status,
-        Err(rustix::io::Errno::INTR) => return false,
-        Err(_) => None,
+    let exit = match waitid(WaitId::PidFd(worker.handle.as_fd()), options) {
+        Ok(None) | Err(rustix::io::Errno::INTR) => return false,
+        Ok(Some(status)) => exit_of(&status),
+        Err(_) => Exit::Unknown,
     };
-    let signal = status.as_ref().and_then(WaitIdStatus::terminating_signal);
-    let status = status.as_ref().and_then(WaitIdStatus::exit_status);
-    let pid = worker.pid.as_raw_nonzero().get() as u32;
-    tell(control, &Told::Exited { pid, status, signal });
+    let (status, signal) = match exit {
+        Exit::Status(status) => (Some(status), None),
+        Exit::Signal(signal) => (None, Some(signal)),
+        Exit::Unknown => (None, None),
+    };
+    tell(control, &Told::Exited { pid: number(worker.pid), status, signal }, None);
     true
 }
 
@@ -168,6 +180,7 @@ fn order(control: &UnixStream) -> Option<(Order, Option<OwnedFd>)> {
         if let Some(order) = take(&mut buf) {
             return Some((order.ok()?, descriptor));
         }
+        // No byte of the next order, whose descriptor would come with it.
         let lacks = buf.first_chunk().map_or(4, |head| 4 + u32::from_le_bytes(*head) as usize);
         let mut chunk = vec![0; lacks.min(ORDER_MAX) - buf.len()];
         let n = receive(control, &mut chunk, &mut descriptor).ok().filter(|n| *n > 0)?;
@@ -175,36 +188,21 @@ fn order(control: &UnixStream) -> Option<(Order, Option<OwnedFd>)> {
     }
 }
 
-/// The longest order or answer.
-const ORDER_MAX: usize = 64 << 10;
-
-fn tell(mut control: &UnixStream, told: &Told) {
-    // A master that is gone hears nothing; the next order is none then.
-    let _ = control.write_all(&put(told));
+fn fail(control: &UnixStream, why: &str) {
+    tell(control, &Told::Failed { why: why.to_owned() }, None);
 }
 
-/// The bytes of an order or an answer.
-pub(super) fn put(what: &impl Serialize) -> Vec<u8> {
-    let json = serde_json::to_vec(what).expect("plain data");
-    let length = u32::try_from(json.len()).expect("it is short");
-    [&length.to_le_bytes()[..], &json].concat()
-}
-
-/// Takes the next order or answer from the front of `buf`, if it is all there.
-pub(super) fn take<T: DeserializeOwned>(buf: &mut BytesMut) -> Option<Result<T, io::Error>> {
-    let size = u32::from_le_bytes(*buf.first_chunk::<4>()?) as usize;
-    if size > ORDER_MAX {
-        return Some(Err(io::ErrorKind::InvalidData.into()));
+fn tell(control: &UnixStream, told: &Told, mut descriptor: Option<BorrowedFd<'_>>) {
+    let mut rest = &put(told)[..];
+    while !rest.is_empty() {
+        match send_some(control, rest, descriptor.take()) {
+            Ok(sent) => rest = &rest[sent..],
+            // A master that is gone hears nothing; the next order is none then.
+            Err(_) => return,
+        }
     }
-    if buf.len() < 4 + size {
-        return None;
-    }
-    buf.advance(4);
-    let json = buf.split_to(size);
-    Some(serde_json::from_slice(&json).map_err(io::Error::from))
 }
 
-/// How many threads this process has.
-fn threads() -> usize {
-    std::fs::read_dir("/proc/self/task").map_or(usize::MAX, Iterator::count)
+fn number(pid: Pid) -> u32 {
+    pid.as_raw_nonzero().get().cast_unsigned()
 }

@@ -9,7 +9,7 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg}
 use std::any::Any;
 use std::io::{self, IoSliceMut, Write};
 use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -105,7 +105,7 @@ fn length(buf: &BytesMut) -> usize {
 
 /// Receives bytes, and a descriptor where one comes with them.
 pub fn receive(
-    socket: &UnixStream,
+    socket: impl AsFd,
     chunk: &mut [u8],
     descriptor: &mut Option<OwnedFd>,
 ) -> io::Result<usize> {
@@ -113,7 +113,7 @@ pub fn receive(
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::CMSG_CLOEXEC;
     let received = loop {
-        match recvmsg(socket, &mut [IoSliceMut::new(chunk)], &mut ancillary, flags) {
+        match recvmsg(&socket, &mut [IoSliceMut::new(chunk)], &mut ancillary, flags) {
             Err(rustix::io::Errno::INTR) => {}
             other => break other?,
         }

@@ -9,6 +9,12 @@ use std::time::Duration;
 /// Made when the application is loaded: once in each worker, or once in a template.
 static LOADED_BY: OnceLock<u32> = OnceLock::new();
 
+/// Made with a heavy application, and never written again.
+static HEAVY: OnceLock<Vec<u8>> = OnceLock::new();
+
+/// Much more than a worker has for itself.
+pub const HEAVY_BYTES: usize = 64 << 20;
+
 pub fn load(app: &mut App) -> Result<(), Box<dyn std::error::Error>> {
     if app.setup() == "refuse" {
         return Err("this application does not want to be loaded".into());
@@ -20,7 +26,15 @@ pub fn load(app: &mut App) -> Result<(), Box<dyn std::error::Error>> {
         panic!("the application panics as it is loaded");
     }
     if app.setup() == "threads" {
-        std::thread::spawn(|| std::thread::sleep(Duration::from_secs(3600)));
+        let own = std::thread::Builder::new().name("app's own".to_owned());
+        own.spawn(|| std::thread::sleep(Duration::from_secs(3600)))?;
+    }
+    if app.setup() == "joined" {
+        std::thread::spawn(|| {}).join().expect("it does nothing");
+    }
+    if app.setup() == "heavy" {
+        let heavy = HEAVY.get_or_init(|| vec![7; HEAVY_BYTES]);
+        app.handler("heavy", move |_, _| Ok(format!("{:p}", heavy.as_ptr())));
     }
     if app.setup() == "loop" {
         app.async_handler("async echo", |bytes| async move {

@@ -1,14 +1,20 @@
 //! The ways in which a worker comes to be.
 
+use crate::app::HEAVY_BYTES;
 use crate::trials;
 use crate::watch::{descriptors, leaves_nothing, pids, send, small, stat, until};
 use gvl_lab::cluster::Launcher;
+use gvl_lab::cluster::snapshot::Role;
 use rustix::process::Signal;
+use std::collections::BTreeSet;
 
 trials![
     a_template_loads_the_application_once,
     a_template_that_dies_is_started_again,
     a_template_with_threads_is_refused,
+    a_template_whose_threads_have_ended_is_none_of_these,
+    forks_share_what_their_template_loaded,
+    processes_say_what_they_are,
     a_command_is_a_worker_too,
     a_command_that_is_none_says_so,
     a_program_that_is_not_there_is_one_error,
@@ -63,10 +69,51 @@ fn a_template_that_dies_is_started_again() {
 fn a_template_with_threads_is_refused() {
     leaves_nothing(|| {
         let error = small(2).app("threads").launcher(Launcher::fork()).build().unwrap_err();
-        assert!(error.to_string().contains("thread"), "{error}");
+        assert!(error.to_string().contains("1 thread of its own"), "{error}");
+        assert!(error.to_string().contains("(app's own)"), "{error}");
         // A worker that is no template may have any.
         assert!(small(1).app("threads").build().is_ok());
     });
+}
+
+fn a_template_whose_threads_have_ended_is_none_of_these() {
+    leaves_nothing(|| {
+        for _ in 0..20 {
+            small(1).app("joined").launcher(Launcher::fork()).build().unwrap();
+        }
+    });
+}
+
+fn forks_share_what_their_template_loaded() {
+    let heavy = HEAVY_BYTES as u64;
+    for (launcher, is_shared) in [(Launcher::fork(), true), (Launcher::exec(), false)] {
+        let cluster = small(2).app("heavy").launcher(launcher).build().unwrap();
+        let processes = cluster.snapshot().processes;
+        let workers = processes.iter().filter(|process| matches!(process.role, Role::Worker(_)));
+        for worker in workers {
+            let memory = worker.memory.expect("it lives, and is this user's");
+            let (shares, has) = (memory.shared_bytes >= heavy, memory.private_bytes >= heavy);
+            assert_eq!((shares, has), (is_shared, !is_shared), "{memory:?}");
+        }
+        let addresses: BTreeSet<_> = (0..20)
+            .map(|_| cluster.submit("heavy", "").unwrap())
+            .map(|task| task.wait().unwrap().bytes)
+            .collect();
+        assert!(!is_shared || addresses.len() == 1, "{addresses:?}");
+    }
+}
+
+fn processes_say_what_they_are() {
+    for launcher in [Launcher::exec(), Launcher::fork()] {
+        let cluster = small(12).name("pool").launcher(launcher).build().unwrap();
+        for process in &cluster.snapshot().processes[1..] {
+            let title = match process.role {
+                Role::Worker(number) => format!("gvl-lab: worker {number} of pool"),
+                _ => "gvl-lab: template of the workers of pool".to_owned(),
+            };
+            assert_eq!(process.command.trim_end(), title);
+        }
+    }
 }
 
 fn a_command_is_a_worker_too() {

@@ -14,6 +14,7 @@ mod limits;
 mod orphans;
 mod scaling;
 mod tasks;
+mod upgrade;
 mod watch;
 
 use libtest_mimic::{Arguments, Trial};
@@ -21,6 +22,7 @@ use libtest_mimic::{Arguments, Trial};
 fn main() {
     gvl_lab::init(app::load);
     orphans::be_a_master_if_told();
+    upgrade::be_upgraded_if_told();
     let arguments = Arguments::from_args();
     // What a process has once for all of its runtimes is there before anything is counted.
     drop(watch::small(1).build());
@@ -31,6 +33,7 @@ fn main() {
         scaling::trials(),
         launchers::trials(),
         orphans::trials(),
+        upgrade::trials(),
         chaos::trials(),
     ]
     .into_iter()

@@ -73,14 +73,13 @@ fn end_within_a_second(pids: &[u32]) -> Vec<(u32, Option<(char, u32)>)> {
 
 fn no_worker_outlives_its_master_by_a_second() {
     for role in ["exec", "fork"] {
-        for stopped in [false, true] {
+        for stopped in [0, 1, usize::MAX] {
             let (mut child, pids, _out) = master(role);
-            if stopped {
-                send(pids[pids.len() - 1], Signal::STOP);
-            }
+            // The last is a worker; a template comes first.
+            pids.iter().rev().take(stopped).for_each(|pid| send(*pid, Signal::STOP));
             send(child.id(), Signal::KILL);
             child.wait().unwrap();
-            assert_eq!(end_within_a_second(&pids), [], "{role}, one stopped: {stopped}");
+            assert_eq!(end_within_a_second(&pids), [], "{role}, stopped: {stopped}");
         }
     }
 }
@@ -94,9 +93,18 @@ fn no_worker_outlives_a_master_that_panics() {
 }
 
 fn a_master_that_is_told_to_end_drains() {
-    for (role, signal) in [("drain exec", Signal::TERM), ("drain fork", Signal::INT)] {
+    for (role, signal) in [
+        ("drain exec", Signal::TERM),
+        ("drain exec", Signal::INT),
+        ("drain fork", Signal::TERM),
+        ("drain fork", Signal::INT),
+    ] {
         let (mut child, pids, mut out) = master(role);
         send(child.id(), signal);
+        if signal == Signal::INT {
+            // From a terminal it comes to everyone.
+            pids.iter().for_each(|pid| send(*pid, signal));
+        }
         let mut rest = String::new();
         out.read_to_string(&mut rest).unwrap();
         assert_eq!(rest, "3 done\n", "{role}");

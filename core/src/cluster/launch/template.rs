@@ -72,9 +72,10 @@ fn load_alone(
         return Ok(app);
     }
     Err(format!(
-        "the application has {} threads of its own after it was loaded ({}): a process with \
+        "the application has {} thread{} of its own after it was loaded ({}): a process with \
          threads is never forked; start them in the handlers, or do not preload",
         others.len(),
+        if others.len() == 1 { "" } else { "s" },
         others.join(", ")
     ))
 }

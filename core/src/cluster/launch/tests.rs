@@ -84,14 +84,16 @@ fn descriptors(pid: u32) -> Vec<String> {
 #[test]
 #[ignore = "what the other tests start"]
 fn peer() {
-    match std::env::var(PEER).as_deref() {
-        Ok("worker") => tell_what_it_was_told(),
-        Ok("template") => answer(1),
-        Ok("late template") => answer(2),
-        Ok("counts") => on_one_thread(launch_many()),
-        Ok("ignores") => on_one_thread(ignore_children()),
-        Ok("adopts") => on_one_thread(adopt()),
-        _ => {}
+    let Ok(role) = std::env::var(PEER) else { return };
+    if let Some(orders) = role.strip_prefix("template of ") {
+        return answer(orders.parse().unwrap());
+    }
+    match role.as_str() {
+        "worker" => tell_what_it_was_told(),
+        "counts" => on_one_thread(launch_many()),
+        "ignores" => on_one_thread(ignore_children()),
+        "adopts" => on_one_thread(adopt()),
+        other => panic!("{other}"),
     }
 }
 
@@ -281,12 +283,15 @@ impl Heard {
         Self(tokio::net::UnixListener::from_std(listener).unwrap(), name)
     }
 
-    fn pad(&self, template: &str) -> Launchpad {
-        pad(this_program_as(template).env(HEARD, &self.1).preload())
+    /// Its template answers when it has so many orders.
+    fn pad(&self, orders: usize) -> Launchpad {
+        pad(this_program_as(&format!("template of {orders}")).env(HEARD, &self.1).preload())
     }
 
-    async fn order(&self) {
-        self.0.accept().await.unwrap();
+    /// Waits for an order; the process that got it.
+    async fn order(&self) -> Pid {
+        let (teller, _) = self.0.accept().await.unwrap();
+        Pid::from_raw(teller.peer_cred().unwrap().pid().unwrap()).unwrap()
     }
 }
 
@@ -346,9 +351,9 @@ fn exited(worker: &mut Child) -> Told {
 fn a_fork_that_nobody_waits_for_is_not_taken_for_the_next() {
     on_one_thread(async {
         let heard = Heard::new("next");
-        let mut pad = heard.pad("late template");
+        let mut pad = heard.pad(2);
         give_up_a_launch(&mut pad, &heard).await;
-        let (launched, ()) = tokio::join!(pad.launch(1, None), heard.order());
+        let (launched, _) = tokio::join!(pad.launch(1, None), heard.order());
         let (mut process, socket) = launched.unwrap();
         drop(socket);
         // The other one would have to be killed for it to end; the template tells them in order.
@@ -362,15 +367,27 @@ fn a_fork_that_nobody_waits_for_is_not_taken_for_the_next() {
 fn a_template_that_is_gone_is_replaced_at_the_next_launch() {
     on_one_thread(async {
         let heard = Heard::new("gone");
-        let mut pad = heard.pad("late template");
+        let mut pad = heard.pad(3);
         give_up_a_launch(&mut pad, &heard).await;
-        let before = pad.template().unwrap();
-        let pid = Pid::from_raw(before.cast_signed()).unwrap();
-        kill_process(pid, Signal::KILL).unwrap();
-        // Nobody has heard of it yet, and the launch does not fail for it.
+        let killed = async {
+            // It has the order, and does not answer it.
+            let first = heard.order().await;
+            kill_process(first, Signal::KILL).unwrap();
+            let second = heard.order().await;
+            assert_ne!(first, second);
+            second
+        };
+        let second = tokio::select! {
+            biased;
+            second = killed => second,
+            launched = pad.launch(0, None) => panic!("it was answered: {:?}", launched.map(|(process, _)| process.pid())),
+        };
+        kill_process(second, Signal::KILL).unwrap();
+        // Nobody has heard of that yet, and the launch does not fail for it.
         give_up_a_launch(&mut pad, &heard).await;
-        assert_ne!(pad.template().unwrap(), before);
-        let (launched, ()) = tokio::join!(pad.launch(1, None), heard.order());
+        assert_ne!(pad.template().unwrap().cast_signed(), second.as_raw_nonzero().get());
+        give_up_a_launch(&mut pad, &heard).await;
+        let (launched, _) = tokio::join!(pad.launch(1, None), heard.order());
         let (mut process, socket) = launched.unwrap();
         drop(socket);
         assert_eq!(process.exited().await, Exit::Status(42));
@@ -381,8 +398,8 @@ fn a_template_that_is_gone_is_replaced_at_the_next_launch() {
 async fn give_up_a_launch(pad: &mut Launchpad, heard: &Heard) {
     tokio::select! {
         biased;
-        () = heard.order() => {}
-        launched = pad.launch(0, None) => panic!("it was answered: {}", launched.is_ok()),
+        _ = heard.order() => {}
+        launched = pad.launch(0, None) => panic!("it was answered: {:?}", launched.map(|(process, _)| process.pid())),
     }
 }
 
@@ -394,8 +411,8 @@ fn a_master_that_adopts_the_workers_of_a_template_reaps_them() {
 async fn adopt() {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).unwrap();
     let heard = Heard::new("adopt");
-    let mut pad = heard.pad("template");
-    let (launched, ()) = tokio::join!(pad.launch(1, None), heard.order());
+    let mut pad = heard.pad(1);
+    let (launched, _) = tokio::join!(pad.launch(1, None), heard.order());
     let (mut process, socket) = launched.unwrap();
     drop(pad);
     // Its socket ends: it exits by itself, as the child of this process.

@@ -2,7 +2,7 @@
 
 use crate::app::HEAVY_BYTES;
 use crate::trials;
-use crate::watch::{descriptors, leaves_nothing, pids, send, small, stat, until};
+use crate::watch::{descriptors, is_alive, leaves_nothing, pids, send, small, stat, until};
 use gvl_lab::cluster::Launcher;
 use gvl_lab::cluster::snapshot::Role;
 use rustix::process::Signal;
@@ -45,8 +45,12 @@ fn a_template_loads_the_application_once() {
         let roles: Vec<_> =
             cluster.snapshot().processes.iter().map(|p| p.role.to_string()).collect();
         assert_eq!(roles, ["master", "template", "worker 0", "worker 1", "worker 2"]);
+        // A restart loads it anew.
         cluster.restart().unwrap();
-        assert_eq!(loaded_by(&cluster), template);
+        let next = loaded_by(&cluster);
+        assert_ne!(next, template);
+        assert!(!is_alive(template));
+        assert!(pids(&cluster).iter().all(|pid| stat(*pid).unwrap().1 == next));
     });
 }
 

@@ -214,7 +214,7 @@ impl Cluster {
     }
 
     /// Replaces each worker by a new process, one after the other: the new one serves before the old
-    /// one is told to finish. No task is lost.
+    /// one is told to finish. No task is lost. The application is loaded anew, also by a template.
     ///
     /// # Errors
     /// A new process does not serve, and those that are left go on as they are; or the cluster stops.

@@ -116,7 +116,7 @@ pub(super) async fn run(
             }
             Some(Command::Restart(reply)) => {
                 tokio::select! {
-                    result = restart(&places) => drop(reply.send(result)),
+                    result = restart(&keeper, &places) => drop(reply.send(result)),
                     () = stopping(&keeper.shared) => {}
                 }
             }
@@ -166,13 +166,26 @@ async fn scale(keeper: &Rc<Keeper>, places: &mut Vec<Place>, workers: u32) -> Re
     result
 }
 
-async fn restart(places: &[Place]) -> Result<(), String> {
+/// Replaces every worker, and the template before them: the application is loaded anew.
+async fn restart(keeper: &Keeper, places: &[Place]) -> Result<(), String> {
+    if let Some(pad) = keeper.pad.lock().await.as_mut() {
+        pad.renew().await;
+    }
+    let mut result = Ok(());
     for place in places {
         let (reply, replaced) = oneshot::channel();
         let _ = place.told.send(Told::Replace(reply));
-        replaced.await.unwrap_or_else(|_| Err("the cluster stops".to_owned()))?;
+        result = replaced.await.unwrap_or_else(|_| Err("the cluster stops".to_owned()));
+        if result.is_err() {
+            break;
+        }
     }
-    Ok(())
+    if let Some(pad) = keeper.pad.lock().await.as_mut() {
+        pad.retire(result.is_ok()).await;
+        let template = pad.template();
+        keeper.shared.look(|desk| desk.template = template);
+    }
+    result
 }
 
 /// Waits until nothing more is accepted.

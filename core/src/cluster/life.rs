@@ -55,13 +55,18 @@ impl Life {
         use std::os::fd::AsFd;
         let began = Instant::now();
         let listener = keeper.listener.as_ref().map(|listener| listener.as_fd());
-        let mut pad = keeper.pad.lock().await;
-        let pad_there = pad.as_mut().ok_or("the cluster stops")?;
-        let launched = pad_there.launch(number, listener).await;
-        let template = pad_there.template();
-        drop(pad);
-        keeper.shared.look(|desk| desk.template = template);
-        let (mut process, socket) = launched.map_err(|error| error.to_string())?;
+        let launched = tokio::time::timeout(keeper.boot_max, async {
+            let mut pad = keeper.pad.lock().await;
+            let pad = pad.as_mut().ok_or("the cluster stops".to_owned())?;
+            let launched = pad.launch(number, listener).await.map_err(|error| error.to_string());
+            let template = pad.template();
+            keeper.shared.look(|desk| desk.template = template);
+            launched
+        });
+        let launched = launched.await.unwrap_or_else(|_| {
+            Err(format!("the application was not loaded within {:?}", keeper.boot_max))
+        });
+        let (mut process, socket) = launched?;
         let socket = socket.set_nonblocking(true).and_then(|()| UnixStream::from_std(socket));
         let socket = Arc::new(socket.map_err(|error| error.to_string())?);
         let mut buf = BytesMut::new();

@@ -37,6 +37,8 @@ pub(super) struct Launchpad {
     setup: Setup,
     /// There once a worker was forked, where the launcher preloads.
     template: Option<Template>,
+    /// The one before, whose workers are about to be replaced: they go when it goes.
+    retired: Option<Template>,
 }
 
 impl Launchpad {
@@ -68,7 +70,7 @@ impl Launchpad {
 
     /// A launchpad that starts nothing yet.
     pub(super) fn new(launcher: Launcher, setup: Setup) -> Self {
-        Self { launcher: launcher.settled(), setup, template: None }
+        Self { launcher: launcher.settled(), setup, template: None, retired: None }
     }
 
     /// Starts worker `number`: its setup is in its socket, with `listener` where it is to accept
@@ -132,8 +134,30 @@ impl Launchpad {
         self.template.as_ref().filter(|template| !template.is_gone()).map(Template::pid)
     }
 
-    /// Ends the template, and waits for it.
-    pub(super) async fn end(self) {
+    /// Lets the next worker be forked from a new template, which loads the application anew;
+    /// the workers of the present one go on.
+    pub(super) async fn renew(&mut self) {
+        if let Some(template) = self.template.take() {
+            self.retire(true).await;
+            self.retired = Some(template);
+        }
+    }
+
+    /// Ends the template before the present one, where every worker was replaced; else takes it back
+    /// where there is none.
+    pub(super) async fn retire(&mut self, every_worker_was_replaced: bool) {
+        if every_worker_was_replaced {
+            if let Some(template) = self.retired.take() {
+                template.end().await;
+            }
+        } else if self.template.as_ref().is_none_or(Template::is_gone) {
+            self.template = self.retired.take();
+        }
+    }
+
+    /// Ends the templates, and waits for them.
+    pub(super) async fn end(mut self) {
+        self.retire(true).await;
         if let Some(template) = self.template {
             template.end().await;
         }

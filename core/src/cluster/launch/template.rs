@@ -42,10 +42,12 @@ pub(in super::super) fn run(
     control: UnixStream,
     load: impl FnOnce(&mut App) -> Result<(), Box<dyn std::error::Error>>,
 ) -> ! {
-    // A terminal gives it to everyone in front of it: the master decides what that means.
+    // A terminal gives the first to everyone in front of it, and whoever stops a service the second
+    // to all of its processes: the master decides what that means, and its end ends this one.
     // SAFETY: ignoring a signal runs no code of ours in a handler.
     unsafe {
         libc::signal(libc::SIGINT, libc::SIG_IGN);
+        libc::signal(libc::SIGTERM, libc::SIG_IGN);
     }
     let app = match read_setup(&control).and_then(|(setup, _)| load_alone(load, &setup.app)) {
         Ok(app) => app,

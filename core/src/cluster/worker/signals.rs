@@ -14,6 +14,8 @@ pub(super) fn listen(name: &str, term: impl Fn() + Send + 'static) -> std::io::R
     unsafe {
         libc::signal(libc::SIGINT, libc::SIG_IGN);
         libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
+        // A template ignores it, and what a handler starts should not.
+        libc::signal(libc::SIGTERM, libc::SIG_DFL);
     }
     serve(name, move || {
         loop {

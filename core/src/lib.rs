@@ -47,7 +47,9 @@
 //! | [`model`] | servers as records that lower to a topology |
 //! | [`load`] | closed and open loops as a state machine without a clock |
 //! | [`measure`] | histograms, accounts, ceilings and checks |
+//! | [`machine`] | the machine that is simulated |
 //! | `real` | the engine: ops x topology x load on real threads and processes |
+//! | `sim` | the engine: the same in virtual time |
 //! | [`experiment`] | the file and its builder |
 //! | [`report`] | the document and its views |
 //! | `run` | the way from an experiment to its report |
@@ -63,12 +65,14 @@ pub mod executor;
 pub mod experiment;
 pub mod gvl;
 pub mod load;
+pub mod machine;
 pub mod measure;
 pub mod model;
 mod random;
 mod real;
 pub mod report;
 mod run;
+mod sim;
 mod sync;
 pub mod value;
 pub mod workload;

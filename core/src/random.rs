@@ -25,6 +25,11 @@ impl Stream {
         Self(Pcg64::new(state, u128::from(mix(name ^ index.rotate_left(32)))))
     }
 
+    /// 64 random bits: the seed of something else.
+    pub fn bits(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+
     /// A number in `0.0..1.0`, with 53 random bits.
     pub fn unit(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64

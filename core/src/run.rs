@@ -11,6 +11,7 @@ use crate::measure::{Handout, Shape};
 use crate::model::{Dispatch, Handlers, Serving, Topology};
 use crate::real;
 use crate::report::{Machine, Report, Row};
+use crate::sim;
 
 /// What runs an experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +20,9 @@ pub enum Engine {
     /// Real threads under a real lock, in real time: in this process, and in worker processes where
     /// the model has them, which needs [`init`].
     Real,
+    /// Virtual time on a simulated machine, whatever this one is: the same spec and seed give the same
+    /// report everywhere, to the byte.
+    Sim,
 }
 
 impl Engine {
@@ -26,6 +30,7 @@ impl Engine {
     pub fn name(self) -> &'static str {
         match self {
             Self::Real => "real",
+            Self::Sim => "sim",
         }
     }
 }
@@ -136,7 +141,7 @@ impl Experiment {
     pub fn check_for(&self, engine: Engine) -> Result<(), Error> {
         self.check()?;
         match engine {
-            Engine::Real => Ok(()),
+            Engine::Real | Engine::Sim => Ok(()),
         }
     }
 
@@ -162,7 +167,11 @@ impl Experiment {
         self.check_for(engine)?;
         let topologies: Vec<Topology> =
             self.models.iter().map(|entry| entry.model.topology()).collect();
-        let machine = Machine::here();
+        let simulated = self.machine.unwrap_or_default();
+        let machine = match engine {
+            Engine::Real => Machine::here(),
+            Engine::Sim => Machine::simulated(simulated.cores()),
+        };
         let runs = topologies.len() as f64 * f64::from(self.repeat);
         let mut rows = Vec::with_capacity(topologies.len());
         for (topology, entry) in topologies.iter().zip(&self.models) {
@@ -179,6 +188,9 @@ impl Experiment {
                 let recording = match engine {
                     Engine::Real => {
                         real::run(topology, &self.workload, &self.load, seed, look, &mut news)
+                    }
+                    Engine::Sim => {
+                        sim::run(topology, &self.workload, &self.load, &simulated, seed, &mut news)
                     }
                 };
                 recordings.push(recording?);

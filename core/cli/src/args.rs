@@ -72,6 +72,8 @@ pub struct Options {
 pub enum EngineName {
     /// Real threads and processes on this machine.
     Real,
+    /// Virtual time on a simulated machine.
+    Sim,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -129,6 +131,7 @@ impl Options {
     pub fn engine(&self) -> Engine {
         match self.engine {
             EngineName::Real => Engine::Real,
+            EngineName::Sim => Engine::Sim,
         }
     }
 }

@@ -13,4 +13,4 @@ mod spec;
 #[cfg(test)]
 mod tests;
 
-pub use spec::{Entry, Experiment, MachineSpec};
+pub use spec::{Entry, Experiment};

@@ -3,9 +3,10 @@
 //! One pass tells every mistake with its path. Unknown keys and missing sections are mistakes.
 
 use super::agree;
-use super::spec::{Entry, Experiment, MachineSpec};
+use super::spec::{Entry, Experiment};
 use crate::error::Error;
 use crate::load::Load;
+use crate::machine::Machine;
 use crate::model::Model;
 use crate::value::{Node, Value};
 use crate::workload::Workload;
@@ -16,7 +17,6 @@ pub(super) const SEED: u64 = 1;
 
 const NAME_MAX: usize = 200;
 const REPEAT_MAX: i64 = 1000;
-const CORES_MAX: i64 = 4096;
 const MODELS_MAX: usize = 1000;
 const PUBLISHED: &str = "published";
 const PUBLISHED_MAX: usize = 32;
@@ -57,7 +57,7 @@ impl Experiment {
         let name = fields.get("name").map_or(Some(NAME), |n| n.name(NAME_MAX));
         let seed = fields.get("seed").map_or(Some(SEED as i64), |n| n.int(0..=i64::MAX));
         let repeat = fields.get("repeat").map_or(Some(1), |n| n.int(1..=REPEAT_MAX));
-        let machine = fields.get("machine").map_or(Some(None), |n| MachineSpec::read(n).map(Some));
+        let machine = fields.get("machine").map_or(Some(None), |n| Machine::read(n).map(Some));
         let workload = fields
             .need("workload", "a [workload] with steps or endpoints")
             .and_then(Workload::read);
@@ -74,16 +74,6 @@ impl Experiment {
             load,
             models: models?,
         })
-    }
-}
-
-impl MachineSpec {
-    fn read(node: &Node<'_>) -> Option<Self> {
-        let fields = node.table(&["cores"])?;
-        match fields.get("cores") {
-            Some(node) => node.int(1..=CORES_MAX).map(|n| Self { cores: Some(n as u32) }),
-            None => Some(Self::default()),
-        }
     }
 }
 

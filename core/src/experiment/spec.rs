@@ -3,6 +3,7 @@
 //! `read` makes it from a document, `builder` from code; engines take it.
 
 use crate::load::Load;
+use crate::machine::Machine;
 use crate::model::Model;
 use crate::value::Value;
 use crate::workload::Workload;
@@ -32,20 +33,13 @@ pub struct Experiment {
     /// How many times each model runs, each with a seed of its own, 1 to 1,000; by default 1.
     pub repeat: u32,
     /// The machine of the simulator.
-    pub machine: Option<MachineSpec>,
+    pub machine: Option<Machine>,
     /// What a request does.
     pub workload: Workload,
     /// How requests arrive.
     pub load: Load,
     /// What serves them: 1 to 1,000 models, a row of the report each.
     pub models: Vec<Entry>,
-}
-
-/// The machine that the simulator has; the other engines use the one they run on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct MachineSpec {
-    /// Processors, 1 to 4,096; by default as many as this machine has.
-    pub cores: Option<u32>,
 }
 
 /// A model, and what others measured of it.
@@ -69,8 +63,7 @@ impl Experiment {
             ("repeat", Value::Int(self.repeat.into())),
         ];
         if let Some(machine) = self.machine {
-            let cores = machine.cores.map(|cores| ("cores", Value::Int(cores.into())));
-            fields.push(("machine", Value::table(cores)));
+            fields.push(("machine", machine.to_value()));
         }
         fields.push(("workload", self.workload.within_limits().to_value()));
         fields.push(("load", self.load.to_value()));

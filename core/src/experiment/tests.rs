@@ -3,6 +3,7 @@
 use super::*;
 use crate::error::ErrorKind;
 use crate::load::{Load, closed, open};
+use crate::machine::Machine;
 use crate::model::{Model, pool, puma};
 use crate::workload::{Endpoint, Step, Workload, cpu, exp, io, ms, repeat};
 use proptest::collection::vec;
@@ -352,7 +353,7 @@ fn experiments() -> impl Strategy<Value = Experiment> {
             model,
             published: figures.into_iter().rev().collect(),
         };
-        let machine = machine.map(|cores| MachineSpec { cores });
+        let machine = machine.map(|cores| Machine { cores, ..Machine::default() });
         let models = models.into_iter().map(entry).collect();
         Experiment { name, seed, repeat, machine, workload, load, models }
     })

@@ -1,6 +1,7 @@
 //! How a run used the GVL, as plain data; part of a `Recording`.
 
 use super::Histogram;
+use crate::gvl::{ThreadUsage, Usage};
 use std::time::Duration;
 
 /// How the GVL was used.
@@ -38,6 +39,21 @@ pub struct ThreadUse {
 }
 
 impl GvlUse {
+    /// The accounts of a process's threads as a recording has them.
+    pub(crate) fn of_threads(threads: Vec<ThreadUsage>, waits: Histogram) -> Self {
+        let sum = threads.iter().fold(Usage::default(), |sum, thread| sum + thread.usage);
+        Self {
+            wait: sum.wait,
+            hold: sum.hold,
+            blocked: sum.blocked,
+            waits,
+            handoffs: sum.handoffs,
+            forced_yields: sum.forced_yields,
+            acquisitions: sum.acquisitions,
+            threads: threads.into_iter().map(ThreadUse::of).collect(),
+        }
+    }
+
     /// Adds another process's or replication's use; threads of the same name in the same place are one.
     pub fn merge(&mut self, other: &Self) {
         self.wait += other.wait;
@@ -57,6 +73,11 @@ impl GvlUse {
 }
 
 impl ThreadUse {
+    fn of(thread: ThreadUsage) -> Self {
+        let Usage { hold, wait, blocked, .. } = thread.usage;
+        Self { name: thread.name, wait, hold, blocked }
+    }
+
     fn merge(&mut self, other: &Self) {
         self.wait += other.wait;
         self.hold += other.hold;

@@ -15,6 +15,8 @@ mod loop_use;
 mod recording;
 #[cfg(test)]
 pub(crate) mod samples;
+mod served;
+mod tally;
 mod worker;
 
 pub use ceiling::{Ceiling, CeilingKind};
@@ -26,4 +28,6 @@ pub use imbalance::{Imbalance, Took};
 pub use interval::Interval;
 pub use loop_use::LoopUse;
 pub use recording::{EndpointRecording, PoolRecording, QueueUse, Recording, Snapshots};
+pub(crate) use served::{Ended, Served, Waits};
+pub(crate) use tally::{Answered, Finished, Tally};
 pub use worker::WorkerRecording;

@@ -3,72 +3,11 @@
 use super::burn::burn;
 use super::over::Over;
 use super::pools::{AsyncPools, CheckoutTimeout, ThreadPools};
-use super::tally::Ended;
-use super::waits::Waits;
+use super::waits;
 use crate::executor::Context;
-use crate::workload::{Action, Cursor, Demand, PoolIndex, Program};
-use serde::{Deserialize, Serialize};
-use smallvec::SmallVec;
+use crate::measure::Served;
+use crate::workload::{Action, Cursor, Program};
 use std::time::Duration;
-
-/// What became of a request, and what it asked for.
-#[derive(Serialize, Deserialize)]
-pub(super) struct Served {
-    pub(super) ended: Ended,
-    pub(super) demand: Demand,
-    pub(super) waits: Waits,
-    /// Service time inside the checkouts of each pool, by its index.
-    pub(super) in_pools: SmallVec<[Duration; 2]>,
-    #[serde(skip)]
-    checked_out: SmallVec<[PoolIndex; 2]>,
-}
-
-impl Served {
-    fn nothing_yet() -> Self {
-        Self {
-            ended: Ended::Ok,
-            demand: Demand::default(),
-            waits: Waits::default(),
-            in_pools: SmallVec::new(),
-            checked_out: SmallVec::new(),
-        }
-    }
-
-    /// A request whose handler never came to its end.
-    pub(super) fn without_an_end(kind: &str) -> Self {
-        let mut served = Self::nothing_yet();
-        served.fail(kind);
-        served
-    }
-
-    /// Notes what an action asks for.
-    fn charge(&mut self, action: &Action) {
-        let zero = Duration::ZERO;
-        let (service, cpu, locked, held) = match *action {
-            Action::Cpu(d) => (d, d, d, zero),
-            Action::Io(d) => (d, zero, zero, zero),
-            Action::Native(d) => (d, d, zero, zero),
-            Action::Hold(d) => (d, zero, d, d),
-            Action::Checkout(_) | Action::Checkin(_) | Action::Fail(_) => (zero, zero, zero, zero),
-        };
-        self.demand.add(Demand { service, cpu, locked, held });
-        match action {
-            Action::Checkout(pool) => self.checked_out.push(*pool),
-            Action::Checkin(pool) => self.checked_out.retain(|out| out != pool),
-            _ => {}
-        }
-        for PoolIndex(pool) in &self.checked_out {
-            if self.in_pools.len() <= *pool {
-                self.in_pools.resize(pool + 1, zero);
-            }
-            self.in_pools[*pool] += service;
-        }
-    }
-
-    fn fail(&mut self, kind: impl Into<String>) {
-        self.ended = Ended::Failed(kind.into());
-    }
-}
 
 impl From<CheckoutTimeout> for String {
     fn from(_: CheckoutTimeout) -> Self {
@@ -106,7 +45,7 @@ pub(super) fn serve_on_thread(
             Action::Fail(status) => served.fail(format!("status {status}")),
         }
     }
-    served.waits.take_stock();
+    served.waits.add(waits::take());
     served
 }
 
@@ -118,7 +57,7 @@ pub(super) async fn serve_on_loop(
     over: &Over,
 ) -> Served {
     let mut served = Served::nothing_yet();
-    served.waits.take_stock();
+    served.waits.add(waits::take());
     let mut connections = pools.connections();
     while let Some(action) = cursor.next(program) {
         served.charge(&action);
@@ -138,7 +77,7 @@ pub(super) async fn serve_on_loop(
             Action::Checkin(pool) => connections.give_back(pool),
             Action::Fail(status) => served.fail(format!("status {status}")),
         }
-        served.waits.take_stock();
+        served.waits.add(waits::take());
     }
     served
 }

@@ -2,14 +2,13 @@
 
 use super::server::{ProcessUse, Watch};
 use super::site::Site;
-use super::waits::{self, Waits};
+use super::waits;
 use crate::clock;
 use crate::error::Error;
 use crate::executor::{
     EventLoop, Executor, JoinHandle, LoopStats, Rejected, RejectedWhy, TaskOptions,
 };
-use crate::gvl::{ThreadUsage, Usage};
-use crate::measure::{GvlUse, Histogram, LoopUse, ThreadUse};
+use crate::measure::{GvlUse, Histogram, LoopUse};
 use crate::model::{Handlers, Serving, ThreadsLive, Topology};
 use crate::workload::{Cursor, Workload};
 use parking_lot::Mutex;
@@ -96,8 +95,7 @@ impl Local {
                 let offload = Arc::clone(event_loop);
                 let refused_late = refused.clone();
                 let accepted = event_loop.spawn_async_with(options(), async move {
-                    let mut on_loop = Waits::default();
-                    on_loop.take_stock();
+                    let mut on_loop = waits::take();
                     let job = offload.offload(move |cx| {
                         watch.started();
                         (site.serve_on_thread(cx, endpoint, cursor), watch)
@@ -106,7 +104,7 @@ impl Local {
                         // A loop that ends meanwhile drops the request.
                         Ok(handle) => {
                             if let Ok((mut served, watch)) = handle.await {
-                                on_loop.take_stock();
+                                on_loop.add(waits::take());
                                 served.waits.add(on_loop);
                                 watch.served(None, served);
                             }
@@ -131,7 +129,7 @@ impl Local {
                 (stats.tasks.gvl.clone(), Some(loop_use(stats)))
             }
         };
-        let gvl = gvl_use(threads, self.waits.lock().clone());
+        let gvl = GvlUse::of_threads(threads, self.waits.lock().clone());
         ProcessUse { worker: None, cpu: clock::process_cpu(), gvl, event_loop }
     }
 
@@ -151,21 +149,6 @@ fn reason<T, F>(accepted: Result<JoinHandle<T>, Rejected<F>>) -> Option<Rejected
     accepted.err().map(|rejected| rejected.why)
 }
 
-/// The accounts of a process's threads as a recording has them.
-pub(super) fn gvl_use(threads: Vec<ThreadUsage>, waits: Histogram) -> GvlUse {
-    let sum = threads.iter().fold(Usage::default(), |sum, thread| sum + thread.usage);
-    GvlUse {
-        wait: sum.wait,
-        hold: sum.hold,
-        blocked: sum.blocked,
-        waits,
-        handoffs: sum.handoffs,
-        forced_yields: sum.forced_yields,
-        acquisitions: sum.acquisitions,
-        threads: threads.into_iter().map(thread_use).collect(),
-    }
-}
-
 /// A loop's state as a recording has it.
 fn loop_use(stats: LoopStats) -> LoopUse {
     LoopUse {
@@ -174,9 +157,4 @@ fn loop_use(stats: LoopStats) -> LoopUse {
         long_polls: stats.long_polls,
         threshold: stats.threshold,
     }
-}
-
-fn thread_use(thread: ThreadUsage) -> ThreadUse {
-    let Usage { hold, wait, blocked, .. } = thread.usage;
-    ThreadUse { name: thread.name, wait, hold, blocked }
 }

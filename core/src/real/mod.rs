@@ -13,7 +13,6 @@ mod pools;
 mod run;
 mod server;
 mod site;
-mod tally;
 #[cfg(test)]
 #[cfg(not(model_check))]
 mod tests;

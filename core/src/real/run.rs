@@ -1,13 +1,11 @@
 //! One run: a load on a server, from the first arrival to the last answer that counts.
 
-use super::handler::Served;
 use super::server::{ProcessUse, Server, Watch};
-use super::tally::{Answered, Finished, Tally};
 use crate::clock::{self, Nanos, nanos};
 use crate::error::Error;
 use crate::executor::RejectedWhy;
 use crate::load::{Arrival, Driver, Load, Until};
-use crate::measure::{Recording, Snapshots, WorkerRecording};
+use crate::measure::{Answered, Finished, Recording, Served, Snapshots, Tally, WorkerRecording};
 use crate::model::Topology;
 use crate::workload::Workload;
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -372,16 +370,8 @@ impl Drop for Request {
         let at = clock::now();
         let run = &self.run;
         let served = self.served.take().unwrap_or_else(|| Served::without_an_end("panicked"));
-        let finished = Finished {
-            endpoint: self.endpoint,
-            intended: self.intended,
-            at,
-            pid: self.by,
-            ended: served.ended,
-            demand: served.demand,
-            waits: served.waits,
-            in_pools: served.in_pools,
-        };
+        let finished =
+            Finished { endpoint: self.endpoint, intended: self.intended, at, pid: self.by, served };
         for arrival in run.finish(at, self.user, finished) {
             run.submit(arrival);
         }

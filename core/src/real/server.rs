@@ -1,6 +1,5 @@
 //! A topology come to life: in this process, or in worker processes.
 
-use super::handler::Served;
 use super::local::Local;
 use super::workers::Workers;
 use crate::clock::Nanos;
@@ -8,6 +7,7 @@ use crate::cluster::snapshot::{Role, Snapshot};
 use crate::error::Error;
 use crate::executor::RejectedWhy;
 use crate::load::{Arrival, Connections, Load};
+use crate::measure::Served;
 use crate::measure::{GvlUse, LoopUse};
 use crate::model::{Dispatch, Topology};
 use crate::workload::{Cursor, Workload};

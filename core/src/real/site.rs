@@ -1,9 +1,10 @@
 //! What handlers need: the programs of the endpoints and the connection pools of one process.
 
-use super::handler::{Served, serve_on_loop, serve_on_thread};
+use super::handler::{serve_on_loop, serve_on_thread};
 use super::over::Over;
 use super::pools::{AsyncPools, ThreadPools};
 use crate::executor::Context;
+use crate::measure::Served;
 use crate::workload::{Cursor, Program, Workload};
 
 pub(super) struct Site {

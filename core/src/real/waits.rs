@@ -5,19 +5,11 @@
 //! very first turn included.
 
 use crate::gvl::{Event, EventKind, Hook};
-use crate::measure::Histogram;
+use crate::measure::{Histogram, Waits};
 use parking_lot::Mutex;
-use serde::{Deserialize, Serialize};
 use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// Waits for the GVL: how many, and how long together.
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
-pub(super) struct Waits {
-    pub(super) count: u64,
-    pub(super) total: Duration,
-}
 
 thread_local! {
     static OPEN: Cell<Waits> = const { Cell::new(Waits { count: 0, total: Duration::ZERO }) };
@@ -38,15 +30,7 @@ pub(super) fn hook() -> (Hook, Arc<Mutex<Histogram>>) {
     (hook, all)
 }
 
-impl Waits {
-    /// Adds this thread's waits since it was last asked.
-    pub(super) fn take_stock(&mut self) {
-        self.add(OPEN.take());
-    }
-
-    /// Adds other waits of the same request.
-    pub(super) fn add(&mut self, other: Self) {
-        self.count += other.count;
-        self.total += other.total;
-    }
+/// This thread's waits since it was last asked.
+pub(super) fn take() -> Waits {
+    OPEN.take()
 }

@@ -3,12 +3,12 @@
 //! What the worker serves comes as text with its setup ([`Job`]); what it measured beside the
 //! requests goes back with its report ([`Extra`]).
 
-use super::handler::Served;
 use super::site::Site;
 use super::waits;
 use crate::cluster::App;
 use crate::cluster::setup::LoopReport;
 use crate::executor::LongPoll;
+use crate::measure::Served;
 use crate::measure::{Histogram, LoopUse};
 use crate::model::{Handlers, Serving};
 use crate::random::Stream;

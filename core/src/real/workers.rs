@@ -3,8 +3,6 @@
 //! Each endpoint is a handler of that name (`worker.rs`); a request is the two numbers that its
 //! chance comes from, and its answer is what became of it.
 
-use super::handler::Served;
-use super::local::gvl_use;
 use super::server::{ProcessUse, Watch};
 use super::worker::{self, Extra, Job};
 use crate::cluster::setup::{self, WorkerReport};
@@ -13,6 +11,7 @@ use crate::error::Error;
 use crate::executor::{RejectedWhy, TaskError};
 use crate::gvl::ThreadUsage;
 use crate::load::Arrival;
+use crate::measure::{GvlUse, Served};
 use crate::model::{self, Serving, ThreadsLive, Topology};
 use crate::workload::Workload;
 use std::collections::HashMap;
@@ -105,7 +104,7 @@ impl Workers {
         ProcessUse {
             worker: Some((number, pid)),
             cpu: cpu.saturating_sub(before),
-            gvl: gvl_use(threads, waits),
+            gvl: GvlUse::of_threads(threads, waits),
             event_loop: report.event_loop.map(worker::loop_use),
         }
     }

@@ -48,6 +48,16 @@ impl Report {
 }
 
 impl Machine {
+    /// Describes a simulated machine, which is the same wherever it is simulated.
+    pub fn simulated(cores: u32) -> Self {
+        Self {
+            cores,
+            os: "simulated".to_owned(),
+            arch: "simulated".to_owned(),
+            gvl_lab: env!("CARGO_PKG_VERSION").to_owned(),
+        }
+    }
+
     /// Describes this machine; its cores are those this process may use.
     pub fn here() -> Self {
         Self {

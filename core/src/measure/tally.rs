@@ -1,42 +1,29 @@
-//! What happens in a run, counted as it happens.
+//! What happens in a run, counted as it happens: engines tell, a `Recording` comes of it.
 
-use super::waits::Waits;
+use super::{Ended, EndpointRecording, Histogram, PoolRecording, QueueUse, Served};
 use crate::clock::Nanos;
-use crate::measure::{EndpointRecording, Histogram, PoolRecording, QueueUse};
-use crate::workload::{Demand, Endpoint, Pool, Workload};
-use serde::{Deserialize, Serialize};
-use smallvec::SmallVec;
+use crate::workload::{Endpoint, Pool, Workload};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// How a request ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Ended {
-    Ok,
-    Failed(String),
-}
-
 /// What a finished request tells.
-pub(super) struct Finished {
-    pub(super) endpoint: usize,
-    pub(super) intended: Nanos,
-    pub(super) at: Nanos,
+pub(crate) struct Finished {
+    pub(crate) endpoint: usize,
+    pub(crate) intended: Nanos,
+    pub(crate) at: Nanos,
     /// The worker process that had it, where there are workers.
-    pub(super) pid: Option<u32>,
-    pub(super) ended: Ended,
-    pub(super) demand: Demand,
-    pub(super) waits: Waits,
-    pub(super) in_pools: SmallVec<[Duration; 2]>,
+    pub(crate) pid: Option<u32>,
+    pub(crate) served: Served,
 }
 
 /// The counts of one run.
-pub(super) struct Tally {
-    pub(super) endpoints: Vec<EndpointRecording>,
-    pub(super) pools: Vec<PoolRecording>,
-    pub(super) ok: u64,
-    pub(super) last_finish: Nanos,
+pub(crate) struct Tally {
+    pub(crate) endpoints: Vec<EndpointRecording>,
+    pub(crate) pools: Vec<PoolRecording>,
+    pub(crate) ok: u64,
+    pub(crate) last_finish: Nanos,
     /// What each worker process answered.
-    pub(super) by_process: BTreeMap<u32, Answered>,
+    pub(crate) by_process: BTreeMap<u32, Answered>,
     queue: Depth,
     /// Steps into the queue and out of it that are told late and in any order, replayed at the end.
     steps: Vec<(Nanos, i64)>,
@@ -45,9 +32,9 @@ pub(super) struct Tally {
 
 /// What one worker process answered.
 #[derive(Default)]
-pub(super) struct Answered {
-    pub(super) latency: Histogram,
-    pub(super) failed: BTreeMap<String, u64>,
+pub(crate) struct Answered {
+    pub(crate) latency: Histogram,
+    pub(crate) failed: BTreeMap<String, u64>,
 }
 
 /// A number of waiting requests over time.
@@ -62,7 +49,7 @@ struct Depth {
 
 impl Tally {
     /// An empty tally; `told_late`: workers tell when they took a request only after they served it.
-    pub(super) fn new(workload: &Workload, start: Nanos, told_late: bool) -> Self {
+    pub(crate) fn new(workload: &Workload, start: Nanos, told_late: bool) -> Self {
         let endpoint = |e: &Endpoint| EndpointRecording { name: e.name.clone(), ..<_>::default() };
         let pool = |p: &Pool| PoolRecording {
             name: p.name.clone(),
@@ -82,12 +69,12 @@ impl Tally {
     }
 
     /// A request joined the queue in front of the threads.
-    pub(super) fn queued(&mut self, at: Nanos) {
+    pub(crate) fn queued(&mut self, at: Nanos) {
         self.step(at, 1);
     }
 
     /// A thread took a request out of the queue.
-    pub(super) fn started(&mut self, at: Nanos) {
+    pub(crate) fn started(&mut self, at: Nanos) {
         self.step(at, -1);
     }
 
@@ -99,25 +86,26 @@ impl Tally {
         }
     }
 
-    pub(super) fn finished(&mut self, finished: Finished) {
+    pub(crate) fn finished(&mut self, finished: Finished) {
         self.last_finish = self.last_finish.max(finished.at);
+        let Served { ended, demand, waits, in_pools, .. } = finished.served;
         let latency = Duration::from_nanos(finished.at.saturating_sub(finished.intended));
         if let Some(pid) = finished.pid {
             let process = self.by_process.entry(pid).or_default();
-            match &finished.ended {
+            match &ended {
                 Ended::Ok => process.latency.record(latency),
                 Ended::Failed(kind) => *process.failed.entry(kind.clone()).or_default() += 1,
             }
         }
         let endpoint = &mut self.endpoints[finished.endpoint];
-        endpoint.gvl_wait += finished.waits.total;
-        endpoint.gvl_waits += finished.waits.count;
-        match finished.ended {
+        endpoint.gvl_wait += waits.total;
+        endpoint.gvl_waits += waits.count;
+        match ended {
             Ended::Ok => {
                 self.ok += 1;
                 endpoint.latency.record(latency);
-                endpoint.demand.add(finished.demand);
-                for (pool, held) in self.pools.iter_mut().zip(finished.in_pools) {
+                endpoint.demand.add(demand);
+                for (pool, held) in self.pools.iter_mut().zip(in_pools) {
                     pool.held += held;
                 }
             }
@@ -128,7 +116,7 @@ impl Tally {
         }
     }
 
-    pub(super) fn queue_use(&mut self, start: Nanos, end: Nanos) -> QueueUse {
+    pub(crate) fn queue_use(&mut self, start: Nanos, end: Nanos) -> QueueUse {
         let mut steps = std::mem::take(&mut self.steps);
         // In at a moment before out at the same.
         steps.sort_unstable_by_key(|(at, by)| (*at, -by));

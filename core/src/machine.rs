@@ -1,0 +1,105 @@
+//! The machine that the simulator has, as an experiment describes it.
+//!
+//! `experiment` reads and prints it, `sim` runs on it. What it leaves out has one default
+//! everywhere, so that a simulated result does not depend on where it was made.
+
+use crate::value::{Fields, Node, Value};
+use crate::workload::duration;
+use std::time::Duration;
+
+const CORES_MAX: i64 = 4096;
+const COST_MAX: Duration = Duration::from_millis(100);
+const SLICE: std::ops::RangeInclusive<Duration> =
+    Duration::from_micros(10)..=Duration::from_secs(1);
+
+/// The machine that the simulator has; the other engines use the one they run on.
+///
+/// ```
+/// use gvl_lab::machine::Machine;
+/// use std::time::Duration;
+///
+/// let machine = Machine { cores: Some(64), ..Machine::default() };
+/// assert_eq!(machine.cores(), 64);
+/// assert_eq!(machine.wake(), Duration::from_micros(5));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Machine {
+    /// Processors, 1 to 4,096; by default 8.
+    pub cores: Option<u32>,
+    /// From the moment a thread is woken, by another one or by its timer, until it could run: 0 to
+    /// 100 ms; by default 5 us. The latency of a futex, and of moving to another core.
+    pub wake: Option<Duration>,
+    /// CPU time that a core needs to go from one thread to another one that waited for it, 0 to
+    /// 100 ms; by default 2 us.
+    pub switch: Option<Duration>,
+    /// How long a thread may keep a core while others wait for one, 10 us to 1 s; by default 3 ms,
+    /// as Linux's scheduler has it on 8 cores and more (`sysctl_sched_base_slice` of 0.75 ms x 4).
+    pub slice: Option<Duration>,
+}
+
+impl Machine {
+    /// A machine of so many cores on which waking and switching take no time: that of queueing
+    /// theory.
+    pub fn ideal(cores: u32) -> Self {
+        let none = Some(Duration::ZERO);
+        Self { cores: Some(cores), wake: none, switch: none, slice: None }
+    }
+
+    /// Gives the processors.
+    pub fn cores(&self) -> u32 {
+        self.cores.unwrap_or(8)
+    }
+
+    /// Gives the time from a wake-up to the first instruction.
+    pub fn wake(&self) -> Duration {
+        self.wake.unwrap_or(Duration::from_micros(5))
+    }
+
+    /// Gives the CPU time of a switch of threads.
+    pub fn switch(&self) -> Duration {
+        self.switch.unwrap_or(Duration::from_micros(2))
+    }
+
+    /// Gives how long a thread may keep a core that others wait for.
+    pub fn slice(&self) -> Duration {
+        self.slice.unwrap_or(Duration::from_millis(3))
+    }
+
+    /// Reads the table `[machine]`.
+    pub(crate) fn read(node: &Node<'_>) -> Option<Self> {
+        let fields = node.table(&["cores", "wake", "switch", "slice"])?;
+        let cores = match fields.get("cores") {
+            Some(node) => node.int(1..=CORES_MAX).map(|n| Some(n as u32)),
+            None => Some(None),
+        };
+        let wake = span(&fields, "wake", Duration::ZERO..=COST_MAX);
+        let switch = span(&fields, "switch", Duration::ZERO..=COST_MAX);
+        let slice = span(&fields, "slice", SLICE);
+        Some(Self { cores: cores?, wake: wake?, switch: switch?, slice: slice? })
+    }
+
+    /// Writes what [`Machine::read`] reads back.
+    pub(crate) fn to_value(self) -> Value {
+        let mut fields = Vec::new();
+        fields.extend(self.cores.map(|cores| ("cores", Value::Int(cores.into()))));
+        for (key, d) in [("wake", self.wake), ("switch", self.switch), ("slice", self.slice)] {
+            fields.extend(d.map(|d| (key, Value::text(duration::print(d)))));
+        }
+        Value::table(fields)
+    }
+}
+
+/// Reads a duration that may be left out.
+fn span(
+    fields: &Fields<'_>,
+    key: &str,
+    allowed: std::ops::RangeInclusive<Duration>,
+) -> Option<Option<Duration>> {
+    let Some(node) = fields.get(key) else { return Some(None) };
+    let (least, most) = (duration::print(*allowed.start()), duration::print(*allowed.end()));
+    let words = format!("a duration from {least} to {most} with a unit, such as \"10us\"");
+    match duration::parse(node.text(&words)?) {
+        Ok(d) if allowed.contains(&d) => Some(Some(d)),
+        _ => node.refuse(words),
+    }
+}

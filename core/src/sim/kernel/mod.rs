@@ -1,0 +1,553 @@
+//! The simulated machine: threads that compute, sleep and wait for their process's lock.
+//!
+//! Roles (`sim::server`) ask for one thing at a time: compute so long, sleep, wait to be woken, take
+//! the lock, leave it. What can be had at once is [`Done::Now`]; else the thread asks its role again
+//! when it is done. Locks are decided by `gvl::policy`, the same that the real lock is driven by;
+//! cores by `cores`. Invariant: a thread is on one core at most, and only there does it run.
+
+mod cores;
+mod thread;
+
+pub(super) use thread::{Burst, Tid};
+
+use self::cores::Cores;
+use self::thread::{Next, Phase, Place, Then, Thread};
+use super::calendar::Calendar;
+use crate::clock::{Nanos, nanos};
+use crate::gvl::policy::{Decision, Leave, Sched, Step};
+use crate::gvl::{Gvl, Usage};
+use crate::machine::Machine;
+use crate::measure::{Histogram, Waits};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// The lock of a simulated process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct LockId(pub(super) u32);
+
+/// Whether a thread may go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use = "a thread that has to wait must not go on"]
+pub(super) enum Done {
+    /// At once.
+    Now,
+    /// It asks its role again.
+    Later,
+}
+
+/// What the roles hear of.
+#[derive(Debug)]
+pub(super) enum Happening<T> {
+    /// A thread is on a core and wants to know what to do.
+    Step(Tid),
+    /// A time that a role asked for has come.
+    Timer(T),
+}
+
+/// The machine; `T` is what roles ask to be reminded of.
+#[derive(Debug)]
+pub(super) struct Kernel<T> {
+    calendar: Calendar<Event<T>>,
+    wake: Nanos,
+    switch: Nanos,
+    slice: Nanos,
+    cores: Cores,
+    threads: Vec<Thread>,
+    /// Threads that ended.
+    spare: Vec<Tid>,
+    locks: Vec<Lock>,
+    /// Threads on a core that are about to run.
+    line: VecDeque<Tid>,
+}
+
+#[derive(Debug)]
+struct Lock {
+    sched: Sched,
+    /// The threads, by their numbers in `sched`.
+    members: Vec<Tid>,
+    /// When the calendar has its timer look.
+    tick_at: Option<Nanos>,
+    waits: Histogram,
+    cpu: Nanos,
+    /// What threads used that ended.
+    ended: Usage,
+}
+
+#[derive(Debug)]
+enum Event<T> {
+    /// A thread that sleeps is ready.
+    Wake(Tid, u32),
+    /// A wait for the lock runs out.
+    Deadline(Tid, u32),
+    /// A thread whose core has been switched to it runs.
+    Run(Tid, u32),
+    /// A burst ends.
+    BurstEnd(Tid, u32),
+    /// A slice on a core ends.
+    Slice(u32, u32),
+    /// A lock's timer looks.
+    Tick(LockId),
+    Timer(T),
+}
+
+impl<T> Kernel<T> {
+    pub(super) fn new(machine: &Machine) -> Self {
+        Self {
+            calendar: Calendar::new(),
+            wake: nanos(machine.wake()),
+            switch: nanos(machine.switch()),
+            slice: nanos(machine.slice()),
+            cores: Cores::new(machine.cores()),
+            threads: Vec::new(),
+            spare: Vec::new(),
+            locks: Vec::new(),
+            line: VecDeque::new(),
+        }
+    }
+
+    /// Adds a process, which has a lock.
+    pub(super) fn add_lock(&mut self, gvl: &Gvl, seed: u64) -> LockId {
+        self.locks.push(Lock {
+            sched: Sched::new(gvl.clone(), seed),
+            members: Vec::new(),
+            tick_at: None,
+            waits: Histogram::new(),
+            cpu: 0,
+            ended: Usage::default(),
+        });
+        LockId(self.locks.len() as u32 - 1)
+    }
+
+    /// Adds a thread to a process: asleep, and outside the lock.
+    pub(super) fn add_thread(&mut self, lock: LockId) -> Tid {
+        let now = self.now();
+        let id = self.locks[lock.0 as usize].sched.join(0);
+        let stamp = self.spare.last().map_or(0, |tid| self.at(*tid).stamp);
+        let thread = Thread { stamp, ..Thread::new(lock, id, now) };
+        let tid = match self.spare.pop() {
+            Some(tid) => {
+                *self.at_mut(tid) = thread;
+                tid
+            }
+            None => {
+                self.threads.push(thread);
+                Tid(self.threads.len() as u32 - 1)
+            }
+        };
+        let members = &mut self.locks[lock.0 as usize].members;
+        match members.get_mut(id.0 as usize) {
+            Some(place) => *place = tid,
+            None => members.push(tid),
+        }
+        tid
+    }
+
+    /// Ends the thread that runs; it has left the lock.
+    pub(super) fn end_thread(&mut self, tid: Tid) {
+        self.sleep_on(tid, Next::Step);
+        let usage = self.usage(tid, self.now());
+        let (lock, id) = (self.at(tid).lock, self.at(tid).id);
+        let lock = &mut self.locks[lock.0 as usize];
+        lock.sched.part(id);
+        lock.ended = lock.ended + usage;
+        self.spare.push(tid);
+    }
+
+    pub(super) fn now(&self) -> Nanos {
+        self.calendar.now()
+    }
+
+    /// Goes on until a role is asked something; `None` where nothing more happens until `end`.
+    pub(super) fn next(&mut self, end: Nanos) -> Option<Happening<T>> {
+        loop {
+            while let Some(tid) = self.line.pop_front() {
+                if self.run(tid) {
+                    return Some(Happening::Step(tid));
+                }
+            }
+            match self.calendar.next(end)? {
+                Event::Timer(timer) => return Some(Happening::Timer(timer)),
+                Event::BurstEnd(tid, stamp) if self.at(tid).stamp == stamp => {
+                    self.pause(tid);
+                    self.at_mut(tid).next = Next::Step;
+                    self.line.push_back(tid);
+                }
+                Event::Wake(tid, stamp) if self.at(tid).stamp == stamp => self.ready(tid),
+                Event::Run(tid, stamp) if self.at(tid).stamp == stamp => self.line.push_back(tid),
+                Event::Deadline(tid, stamp) if self.at(tid).stamp == stamp => {
+                    self.at_mut(tid).timed_out = true;
+                    self.rouse(tid);
+                }
+                Event::Slice(core, stamp) => self.slice_over(core, stamp),
+                Event::Tick(lock) => self.tick(lock),
+                _ => {}
+            }
+        }
+    }
+
+    /// Reminds the roles at `at`.
+    pub(super) fn remind(&mut self, at: Nanos, timer: T) {
+        self.calendar.enter(at, Event::Timer(timer));
+    }
+
+    /// The thread that runs uses the CPU for `length`.
+    pub(super) fn burn(&mut self, tid: Tid, length: Nanos, burst: Burst) -> Done {
+        if length == 0 {
+            return Done::Now;
+        }
+        let thread = self.at_mut(tid);
+        (thread.burst, thread.left, thread.next) = (burst, length, Next::Burst);
+        self.line.push_back(tid);
+        Done::Later
+    }
+
+    /// The thread that runs sleeps for `length`. Nobody else may wake it.
+    pub(super) fn sleep(&mut self, tid: Tid, length: Nanos) -> Done {
+        if length == 0 {
+            return Done::Now;
+        }
+        self.sleep_on(tid, Next::Step);
+        let at = self.now().saturating_add(length).saturating_add(self.wake);
+        self.calendar.enter(at, Event::Wake(tid, self.at(tid).stamp));
+        Done::Later
+    }
+
+    /// The thread that runs sleeps until [`Kernel::wake`].
+    pub(super) fn block(&mut self, tid: Tid) {
+        self.sleep_on(tid, Next::Step);
+    }
+
+    /// Wakes a thread that blocked, or that is new; it asks its role.
+    pub(super) fn wake(&mut self, tid: Tid) {
+        let thread = self.at(tid);
+        if thread.place == Place::Asleep && thread.next == Next::Step {
+            self.rouse(tid);
+        }
+    }
+
+    /// The thread that runs asks for the lock.
+    pub(super) fn acquire(&mut self, tid: Tid) -> Done {
+        let now = self.now();
+        let (lock, id) = (self.at(tid).lock, self.at(tid).id);
+        let step = self.locks[lock.0 as usize].sched.acquire(id, now);
+        if step.decision == Decision::Go {
+            let thread = self.at_mut(tid);
+            thread.usage.acquisitions += 1;
+            thread.enter(Phase::Holding, now);
+        } else {
+            self.at_mut(tid).enter(Phase::Waiting, now);
+        }
+        self.told(tid, step, Then::Step)
+    }
+
+    /// The thread that runs gives the lock up.
+    pub(super) fn leave(&mut self, tid: Tid, how: Leave) -> Done {
+        let now = self.now();
+        let (lock, id) = (self.at(tid).lock, self.at(tid).id);
+        let step = self.locks[lock.0 as usize].sched.leave(id, how, now);
+        self.at_mut(tid).enter(Phase::Blocked, now);
+        self.told(tid, step, Then::Step)
+    }
+
+    /// Takes the waits for the lock that the thread had since it was last asked.
+    pub(super) fn take_waits(&mut self, tid: Tid) -> Waits {
+        std::mem::take(&mut self.at_mut(tid).waits)
+    }
+
+    /// What a thread used of the lock until `at`.
+    pub(super) fn usage(&self, tid: Tid, at: Nanos) -> Usage {
+        let thread = self.at(tid);
+        let mut usage = thread.usage;
+        let open = Duration::from_nanos(at.saturating_sub(thread.phase_since));
+        match thread.phase {
+            Phase::Blocked => usage.blocked += open,
+            Phase::Waiting => usage.wait += open,
+            Phase::Holding => usage.hold += open,
+        }
+        usage
+    }
+
+    /// What threads of the process used that ended, each wait for its lock, and its CPU time.
+    pub(super) fn totals(&self, lock: LockId) -> (Usage, Histogram, Duration) {
+        let lock = &self.locks[lock.0 as usize];
+        (lock.ended, lock.waits.clone(), Duration::from_nanos(lock.cpu))
+    }
+
+    /// Has a thread on a core do what it is there for; true where it asks its role.
+    fn run(&mut self, tid: Tid) -> bool {
+        loop {
+            let thread = self.at(tid);
+            if thread.interrupted && thread.phase == Phase::Holding {
+                let then = match thread.next {
+                    Next::Burst => Then::Burst,
+                    Next::Step => Then::Step,
+                    Next::Lock(then) => then,
+                };
+                if self.safepoint(tid, then) == Done::Later {
+                    return false;
+                }
+            }
+            let now = self.now();
+            match self.at(tid).next {
+                Next::Step => return true,
+                Next::Burst => {
+                    let thread = self.at_mut(tid);
+                    (thread.runs, thread.since) = (true, now);
+                    let end = now.saturating_add(thread.left);
+                    let event = Event::BurstEnd(tid, thread.stamp);
+                    self.calendar.enter(end, event);
+                    return false;
+                }
+                Next::Lock(then) => {
+                    let thread = self.at_mut(tid);
+                    let timed_out = std::mem::take(&mut thread.timed_out);
+                    let (lock, id) = (thread.lock, thread.id);
+                    let step = self.locks[lock.0 as usize].sched.woken(id, timed_out, now);
+                    if step.decision == Decision::Go {
+                        self.go_on(tid, then);
+                    }
+                    if self.told(tid, step, then) == Done::Later {
+                        return false;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The lock lets a thread go on that it had told to wait.
+    fn go_on(&mut self, tid: Tid, then: Then) {
+        let now = self.now();
+        let thread = self.at_mut(tid);
+        thread.next = match then {
+            Then::Step => Next::Step,
+            Then::Burst => Next::Burst,
+        };
+        if thread.phase != Phase::Waiting {
+            // It had left the lock, and waited for another one to take it.
+            return;
+        }
+        let waited = thread.enter(Phase::Holding, now);
+        thread.usage.acquisitions += 1;
+        thread.usage.handoffs += 1;
+        thread.waits.add(Waits { count: 1, total: waited });
+        let lock = thread.lock;
+        self.locks[lock.0 as usize].waits.record(waited);
+    }
+
+    /// A thread that holds the lock looks whether its quantum is over.
+    fn safepoint(&mut self, tid: Tid, then: Then) -> Done {
+        let now = self.now();
+        let thread = self.at_mut(tid);
+        thread.interrupted = false;
+        let (lock, id) = (thread.lock, thread.id);
+        let step = self.locks[lock.0 as usize].sched.safepoint(id, now);
+        if step.decision != Decision::Go {
+            let thread = self.at_mut(tid);
+            thread.usage.forced_yields += 1;
+            thread.enter(Phase::Waiting, now);
+        }
+        self.told(tid, step, then)
+    }
+
+    /// Does what the lock decided after an event of this thread.
+    fn told(&mut self, tid: Tid, step: Step, then: Then) -> Done {
+        let done = match step.decision {
+            Decision::Go => Done::Now,
+            Decision::Wait { until } => {
+                self.sleep_on(tid, Next::Lock(then));
+                if let Some(until) = until {
+                    self.calendar.enter(until, Event::Deadline(tid, self.at(tid).stamp));
+                }
+                Done::Later
+            }
+        };
+        let lock = self.at(tid).lock;
+        self.act(lock, &step);
+        done
+    }
+
+    /// Wakes and interrupts whom the lock names.
+    fn act(&mut self, lock: LockId, step: &Step) {
+        for id in &step.wake {
+            let tid = self.thread_of(lock, *id);
+            if let (Place::Asleep, Next::Lock(_)) = (self.at(tid).place, self.at(tid).next) {
+                self.rouse(tid);
+            }
+        }
+        if let Some(id) = step.interrupt {
+            let tid = self.thread_of(lock, id);
+            self.at_mut(tid).interrupted = true;
+            if self.at(tid).runs && self.at(tid).burst == Burst::Locked {
+                self.pause(tid);
+                self.line.push_back(tid);
+            }
+        }
+        let state = &mut self.locks[lock.0 as usize];
+        let next = state.sched.next_tick();
+        if next != state.tick_at {
+            state.tick_at = next;
+            if let Some(at) = next {
+                self.calendar.enter(at, Event::Tick(lock));
+            }
+        }
+    }
+
+    fn tick(&mut self, lock: LockId) {
+        let now = self.now();
+        let state = &mut self.locks[lock.0 as usize];
+        if state.tick_at != Some(now) {
+            return;
+        }
+        state.tick_at = None;
+        let step = state.sched.tick(now);
+        self.act(lock, &step);
+    }
+
+    /// Takes the thread that runs off its core, to sleep.
+    fn sleep_on(&mut self, tid: Tid, next: Next) {
+        let thread = self.at_mut(tid);
+        let Place::On(core) = thread.place else {
+            unreachable!("only a thread that runs goes to sleep");
+        };
+        thread.place = Place::Asleep;
+        thread.next = next;
+        thread.stamp = thread.stamp.wrapping_add(1);
+        self.pass_on(core);
+    }
+
+    /// A sleeping thread will be ready after the time that waking takes.
+    fn rouse(&mut self, tid: Tid) {
+        let thread = self.at_mut(tid);
+        thread.place = Place::Waking;
+        thread.stamp = thread.stamp.wrapping_add(1);
+        if self.wake == 0 {
+            return self.ready(tid);
+        }
+        let event = Event::Wake(tid, self.at(tid).stamp);
+        self.calendar.enter(self.now().saturating_add(self.wake), event);
+    }
+
+    /// A thread wants a core.
+    fn ready(&mut self, tid: Tid) {
+        let now = self.now();
+        if let Some(core) = self.cores.take_idle(tid, self.at(tid).core, now) {
+            let thread = self.at_mut(tid);
+            (thread.place, thread.core) = (Place::On(core), core);
+            self.line.push_back(tid);
+            return;
+        }
+        if let Some(least) = self.cores.busy().map(|(_, tid)| self.had(tid)).min() {
+            self.cores.pass(least);
+        }
+        let vruntime = self.cores.after_sleep(self.at(tid).vruntime, self.slice);
+        let thread = self.at_mut(tid);
+        (thread.vruntime, thread.place) = (vruntime, Place::Queued);
+        let first = !self.cores.anyone_waits();
+        self.cores.line_up(tid, vruntime);
+        if first {
+            (0..self.cores.len()).for_each(|core| self.watch(core));
+        }
+        if let Some(core) = self.whom_to_preempt(vruntime) {
+            self.preempt(core);
+        }
+    }
+
+    /// The core of the thread that had the most CPU time, if a woken one had much less.
+    fn whom_to_preempt(&self, vruntime: Nanos) -> Option<u32> {
+        let running = self.cores.busy().filter(|(_, tid)| self.at(*tid).runs);
+        let (most, core) = running.map(|(core, tid)| (self.had(tid), core)).max()?;
+        (vruntime + self.slice / 3 < most).then_some(core)
+    }
+
+    /// The CPU time of a thread until now.
+    fn had(&self, tid: Tid) -> Nanos {
+        let thread = self.at(tid);
+        let open = if thread.runs { self.now() - thread.since } else { 0 };
+        thread.vruntime + open
+    }
+
+    /// Sees to it that the thread on a core gives way after its slice.
+    fn watch(&mut self, core: u32) {
+        let slice = self.slice;
+        let state = self.cores.core(core);
+        if state.on.is_none() || std::mem::replace(&mut state.watched, true) {
+            return;
+        }
+        let (at, event) = (state.since.saturating_add(slice), Event::Slice(core, state.stamp));
+        self.calendar.enter(at, event);
+    }
+
+    fn slice_over(&mut self, core: u32, stamp: u32) {
+        let state = self.cores.core(core);
+        let Some(tid) = state.on.filter(|_| state.stamp == stamp) else { return };
+        state.watched = false;
+        if !self.cores.anyone_waits() {
+            return;
+        }
+        if self.at(tid).runs {
+            self.preempt(core);
+        } else {
+            // It has not begun: another slice.
+            self.cores.core(core).since = self.now();
+            self.watch(core);
+        }
+    }
+
+    /// Puts the thread whose burst runs on a core back in line.
+    fn preempt(&mut self, core: u32) {
+        let Some(tid) = self.cores.core(core).on else { return };
+        self.pause(tid);
+        self.at_mut(tid).place = Place::Queued;
+        let vruntime = self.at(tid).vruntime;
+        self.cores.line_up(tid, vruntime);
+        self.pass_on(core);
+    }
+
+    /// Gives a core to the next in line.
+    fn pass_on(&mut self, core: u32) {
+        let now = self.now();
+        self.cores.clear(core);
+        let Some(next) = self.cores.pop() else {
+            return self.cores.leave_idle(core);
+        };
+        self.cores.put(core, next, now);
+        let switch = self.switch;
+        let thread = self.at_mut(next);
+        (thread.place, thread.core) = (Place::On(core), core);
+        if switch == 0 {
+            self.line.push_back(next);
+        } else {
+            let (lock, event) = (thread.lock, Event::Run(next, thread.stamp));
+            self.locks[lock.0 as usize].cpu += switch;
+            self.calendar.enter(now.saturating_add(switch), event);
+        }
+        if self.cores.anyone_waits() {
+            self.watch(core);
+        }
+    }
+
+    /// Stops the burst that runs, and counts what was used.
+    fn pause(&mut self, tid: Tid) {
+        let now = self.now();
+        let thread = self.at_mut(tid);
+        let ran = now - thread.since;
+        thread.runs = false;
+        thread.stamp = thread.stamp.wrapping_add(1);
+        thread.left -= ran;
+        thread.vruntime += ran;
+        let lock = thread.lock;
+        self.locks[lock.0 as usize].cpu += ran;
+    }
+
+    fn thread_of(&self, lock: LockId, id: crate::gvl::policy::ThreadId) -> Tid {
+        self.locks[lock.0 as usize].members[id.0 as usize]
+    }
+
+    fn at(&self, tid: Tid) -> &Thread {
+        &self.threads[tid.0 as usize]
+    }
+
+    fn at_mut(&mut self, tid: Tid) -> &mut Thread {
+        &mut self.threads[tid.0 as usize]
+    }
+}

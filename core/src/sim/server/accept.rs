@@ -1,0 +1,396 @@
+//! The listening socket, and the threads that take requests from it: an acceptor and a reactor in each
+//! process, which need the process's lock as every other thread of it does.
+//!
+//! Step by step as in the worker processes of the real engine (`cluster::worker::accept`), which
+//! follow the record of the server and its version.
+
+use super::request::RequestId;
+use super::{Role, Server, Timer};
+use crate::clock::nanos;
+use crate::cluster::accept::{Accept, AcceptWait, Backoff, Between};
+use crate::gvl::policy::Leave;
+use crate::random::Stream;
+use crate::sim::kernel::{Done, Tid};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// What the thread of an acceptor is at.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Acceptor {
+    /// It waits for a free thread first, where it must be able to take what wakes it.
+    Gate,
+    /// It waits for a connection.
+    Poll,
+    /// There is one; it waits for a free thread.
+    GateLate,
+    /// It gives less busy workers a head start.
+    BackOff,
+    /// It asks for the lock.
+    Lock,
+    /// It holds the lock, and accepts.
+    Take,
+    /// It has a connection, and asks for the lock (a blocking `accept`).
+    Taken(RequestId),
+    /// It holds the lock, and has a connection.
+    Admit(RequestId),
+}
+
+/// What the thread of a reactor is at.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Reactor {
+    /// It waits for a request on a connection that is open.
+    Poll,
+    /// It holds the lock, and hands requests to the threads.
+    Hand,
+}
+
+/// The socket that all workers accept from.
+pub(super) struct Listener {
+    pub(super) accept: Accept,
+    /// Connections that nobody has accepted, each with its request.
+    backlog: VecDeque<RequestId>,
+    /// Who waits for one, in the order of going to sleep: a process.
+    waiting: Vec<u32>,
+    /// Who of a herd is first.
+    chance: Stream,
+}
+
+/// What a process has at the door.
+#[derive(Debug, Default)]
+pub(super) struct Door {
+    pub(super) acceptor: Option<Tid>,
+    pub(super) reactor: Option<Tid>,
+    /// Requests under way, and idle connections that keep a thread.
+    pub(super) under_way: u64,
+    /// Connections without a request.
+    pub(super) watched: u64,
+    /// Requests that came over open connections.
+    incoming: VecDeque<RequestId>,
+    reactor_sleeps: bool,
+    /// The acceptor waits for a request to end.
+    waits_for_end: bool,
+    wait: u32,
+}
+
+/// A user's connection.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Connection {
+    /// The process that has it; `None`: there is none.
+    pub(super) process: Option<u32>,
+    /// It keeps a thread.
+    pub(super) holds_thread: bool,
+    /// Counts its requests.
+    pub(super) number: u32,
+}
+
+impl Listener {
+    pub(super) fn new(accept: Accept, seed: u64) -> Self {
+        let chance = Stream::new(seed, "accept", 0);
+        Self { accept, backlog: VecDeque::new(), waiting: Vec::new(), chance }
+    }
+}
+
+impl Server<'_> {
+    /// A request comes over a new connection.
+    pub(super) fn connect_to_socket(&mut self, id: RequestId) {
+        let listener = self.listener.as_mut().expect("workers accept from a socket");
+        listener.backlog.push_back(id);
+        match listener.accept.wait {
+            AcceptWait::Herd => {
+                // All wake; each takes its time, so that the first is anyone.
+                let mut herd = std::mem::take(&mut listener.waiting);
+                for n in (1..herd.len()).rev() {
+                    let other = listener.chance.below(n + 1);
+                    herd.swap(n, other);
+                }
+                herd.into_iter().for_each(|number| self.wake_acceptor(number));
+            }
+            AcceptWait::Exclusive => {
+                if let Some(number) = listener.waiting.pop() {
+                    self.wake_acceptor(number);
+                }
+            }
+            AcceptWait::Blocking => {
+                if !listener.waiting.is_empty() {
+                    let number = listener.waiting.remove(0);
+                    self.wake_acceptor(number);
+                }
+            }
+        }
+    }
+
+    fn wake_acceptor(&mut self, number: u32) {
+        match self.processes[number as usize].door.acceptor {
+            Some(tid) => self.kernel.wake(tid),
+            None => self.rouse_loop(number),
+        }
+    }
+
+    /// Whether there is a connection; else the process waits for one.
+    pub(super) fn may_accept(&mut self, number: u32) -> bool {
+        let Some(listener) = &mut self.listener else { return false };
+        if listener.backlog.is_empty() {
+            if !listener.waiting.contains(&number) {
+                listener.waiting.push(number);
+            }
+            return false;
+        }
+        true
+    }
+
+    /// A loop accepts what there is.
+    pub(super) fn accept_on_loop(&mut self, number: u32) {
+        let Some(listener) = &mut self.listener else { return };
+        listener.waiting.retain(|waiting| *waiting != number);
+        let burst = listener.accept.burst as usize;
+        let taken: Vec<_> = listener.backlog.drain(..burst.min(listener.backlog.len())).collect();
+        for id in taken {
+            self.opened(number, id);
+            self.requests.at_mut(id).process = number;
+            self.processes[number as usize].door.under_way += 1;
+            self.resume(id);
+        }
+    }
+
+    pub(super) fn step_acceptor(&mut self, tid: Tid, number: u32, mut at: Acceptor) {
+        let accept = self.listener.as_ref().expect("an acceptor has a socket").accept;
+        let threads = u64::from(self.processes[number as usize].threads_max);
+        loop {
+            let is_full = self.processes[number as usize].door.under_way >= threads;
+            let done = match at {
+                Acceptor::Gate => {
+                    let gates = accept.only_when_free && accept.wait != AcceptWait::Herd;
+                    if gates && is_full {
+                        self.wait_for_end(tid, number)
+                    } else {
+                        at = Acceptor::Poll;
+                        Done::Now
+                    }
+                }
+                Acceptor::Poll if !self.may_accept(number) => {
+                    self.kernel.block(tid);
+                    Done::Later
+                }
+                Acceptor::Poll if accept.wait == AcceptWait::Blocking => {
+                    match self.take_connection(number) {
+                        Some(id) => at = Acceptor::Taken(id),
+                        None => unreachable!("there is one"),
+                    }
+                    Done::Now
+                }
+                Acceptor::Poll => {
+                    at = Acceptor::GateLate;
+                    Done::Now
+                }
+                Acceptor::GateLate if accept.only_when_free && is_full => {
+                    self.wait_for_end(tid, number)
+                }
+                Acceptor::GateLate => {
+                    at = Acceptor::BackOff;
+                    Done::Now
+                }
+                Acceptor::BackOff => {
+                    at = Acceptor::Lock;
+                    self.back_off(tid, number, accept.backoff, threads)
+                }
+                Acceptor::Lock => {
+                    at = Acceptor::Take;
+                    self.kernel.acquire(tid)
+                }
+                Acceptor::Take => {
+                    for _ in 0..accept.burst {
+                        // Another worker was faster, or that was all.
+                        let Some(id) = self.take_connection(number) else { break };
+                        self.admit(number, id);
+                    }
+                    at = Acceptor::Gate;
+                    self.kernel.leave(tid, Leave::Region)
+                }
+                Acceptor::Taken(id) => {
+                    at = Acceptor::Admit(id);
+                    self.kernel.acquire(tid)
+                }
+                Acceptor::Admit(id) => {
+                    self.admit(number, id);
+                    at = Acceptor::Gate;
+                    self.kernel.leave(tid, Leave::Region)
+                }
+            };
+            if done == Done::Later {
+                break;
+            }
+        }
+        self.roles[tid.0 as usize] = (number, Role::Acceptor(at));
+    }
+
+    fn take_connection(&mut self, number: u32) -> Option<RequestId> {
+        let listener = self.listener.as_mut()?;
+        let id = listener.backlog.pop_front()?;
+        if let Some(place) = listener.waiting.iter().position(|waiting| *waiting == number) {
+            listener.waiting.remove(place);
+        }
+        Some(id)
+    }
+
+    /// The request of a connection that was accepted goes to the threads.
+    fn admit(&mut self, number: u32, id: RequestId) {
+        self.opened(number, id);
+        self.processes[number as usize].door.under_way += 1;
+        self.enqueue(number, id);
+    }
+
+    /// Sleeps until a request ends.
+    fn wait_for_end(&mut self, tid: Tid, number: u32) -> Done {
+        let door = &mut self.processes[number as usize].door;
+        door.waits_for_end = true;
+        door.wait = door.wait.wrapping_add(1);
+        self.kernel.block(tid);
+        Done::Later
+    }
+
+    fn back_off(&mut self, tid: Tid, number: u32, backoff: Backoff, threads: u64) -> Done {
+        let door = &self.processes[number as usize].door;
+        let (busy, watched) = (door.under_way, door.watched);
+        let pause = match backoff {
+            Backoff::UntilOneEnds { most } if busy > 0 => {
+                let _ = self.wait_for_end(tid, number);
+                let wait = self.processes[number as usize].door.wait;
+                let late = self.kernel.now().saturating_add(nanos(most));
+                self.kernel.remind(late, Timer::NoneEnded(number, wait));
+                return Done::Later;
+            }
+            Backoff::None | Backoff::UntilOneEnds { .. } => Duration::ZERO,
+            Backoff::WhenFull { unit } if busy >= threads => {
+                unit.mul_f64((watched as f64 + 1.5 * busy as f64) / threads as f64)
+            }
+            Backoff::WhenFull { .. } => Duration::ZERO,
+            Backoff::Proportional { most } => {
+                let full = 25 * threads;
+                most.mul_f64(busy.min(full) as f64 / full as f64)
+            }
+        };
+        self.kernel.sleep(tid, nanos(pause))
+    }
+
+    /// No request ended in the time that an acceptor waits for one.
+    pub(super) fn none_ended(&mut self, number: u32, wait: u32) {
+        if self.processes[number as usize].door.wait == wait {
+            self.one_ended(number);
+        }
+    }
+
+    /// An acceptor that waits for a request to end goes on.
+    fn one_ended(&mut self, number: u32) {
+        let door = &mut self.processes[number as usize].door;
+        if std::mem::take(&mut door.waits_for_end)
+            && let Some(tid) = door.acceptor
+        {
+            self.kernel.wake(tid);
+        }
+    }
+
+    pub(super) fn step_reactor(&mut self, tid: Tid, number: u32, mut at: Reactor) {
+        loop {
+            let door = &mut self.processes[number as usize].door;
+            let done = match at {
+                Reactor::Poll if door.incoming.is_empty() => {
+                    door.reactor_sleeps = true;
+                    self.kernel.block(tid);
+                    Done::Later
+                }
+                Reactor::Poll => {
+                    at = Reactor::Hand;
+                    self.kernel.acquire(tid)
+                }
+                Reactor::Hand => {
+                    while let Some(id) = self.processes[number as usize].door.incoming.pop_front() {
+                        self.processes[number as usize].door.under_way += 1;
+                        self.enqueue(number, id);
+                    }
+                    at = Reactor::Poll;
+                    self.kernel.leave(tid, Leave::Region)
+                }
+            };
+            if done == Done::Later {
+                break;
+            }
+        }
+        self.roles[tid.0 as usize] = (number, Role::Reactor(at));
+    }
+
+    /// A request comes over the connection that its user has; false where there is none.
+    pub(super) fn comes_over_connection(&mut self, id: RequestId) -> bool {
+        let Some(user) = self.requests.at(id).user else { return false };
+        let Some(connection) = self.connections.get_mut(user as usize) else { return false };
+        let Some(number) = connection.process else { return false };
+        connection.number = connection.number.wrapping_add(1);
+        let held = std::mem::take(&mut connection.holds_thread);
+        self.requests.at_mut(id).process = number;
+        let door = &mut self.processes[number as usize].door;
+        door.watched -= 1;
+        // The place that it kept is its own.
+        door.under_way -= u64::from(held);
+        if door.reactor.is_none() {
+            door.under_way += 1;
+            self.resume(id);
+            return true;
+        }
+        door.incoming.push_back(id);
+        if std::mem::take(&mut door.reactor_sleeps)
+            && let Some(tid) = door.reactor
+        {
+            self.kernel.wake(tid);
+        }
+        true
+    }
+
+    /// A process has accepted the request's connection.
+    fn opened(&mut self, number: u32, id: RequestId) {
+        if let Some(user) = self.requests.at(id).user
+            && let Some(connection) = self.connections.get_mut(user as usize)
+        {
+            connection.process = Some(number);
+        }
+    }
+
+    /// A request of the process is answered: what becomes of its connection and its place.
+    pub(super) fn answered(&mut self, number: u32, user: Option<u32>) {
+        let Some(listener) = &self.listener else { return };
+        let between = listener.accept.between;
+        let door = &mut self.processes[number as usize].door;
+        let connection = user.and_then(|user| self.connections.get_mut(user as usize));
+        let Some(connection) = connection.filter(|_| between != Between::Closed) else {
+            door.under_way -= 1;
+            if let Some(user) = user
+                && let Some(connection) = self.connections.get_mut(user as usize)
+            {
+                connection.process = None;
+            }
+            return self.one_ended(number);
+        };
+        door.watched += 1;
+        if let Between::HeldByThread { most } = between {
+            connection.holds_thread = true;
+            let timer = Timer::Idle(user.unwrap_or_default(), connection.number);
+            let late = self.kernel.now().saturating_add(nanos(most));
+            self.kernel.remind(late, timer);
+            return;
+        }
+        door.under_way -= 1;
+        self.one_ended(number);
+    }
+
+    /// A connection that keeps a thread had no request for so long: it is closed.
+    pub(super) fn idle_too_long(&mut self, user: u32, number: u32) {
+        let connection = &mut self.connections[user as usize];
+        if connection.number != number || !connection.holds_thread {
+            return;
+        }
+        connection.holds_thread = false;
+        let Some(process) = connection.process.take() else { return };
+        let door = &mut self.processes[process as usize].door;
+        door.watched -= 1;
+        door.under_way -= 1;
+        self.one_ended(process);
+    }
+}

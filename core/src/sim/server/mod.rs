@@ -1,0 +1,369 @@
+//! A server in virtual time: its processes, and what each of their threads is at.
+//!
+//! `sim::run` tells it what happens; it tells the kernel what each thread does next. A role is a
+//! small state machine a file: threads that serve, event loops, acceptors, reactors. All of them
+//! serve requests through `serving`.
+
+mod accept;
+mod event_loop;
+mod pools;
+mod request;
+mod serving;
+mod threads;
+
+use self::accept::{Acceptor, Connection, Door, Listener, Reactor};
+use self::event_loop::{EventLoop, Loop};
+use self::pools::Pools;
+use self::request::{RequestId, Requests};
+use self::threads::Thread;
+use super::kernel::{Kernel, LockId, Tid};
+use crate::clock::Nanos;
+use crate::gvl::ThreadUsage;
+use crate::load::{Arrival, Connections, Driver, Load};
+use crate::machine::Machine;
+use crate::measure::{Answered, Ended, Finished, GvlUse, Recording, Tally, WorkerRecording};
+use crate::model::{Dispatch, Serving, ThreadsLive, Topology};
+use crate::random::Stream;
+use crate::workload::{PoolIndex, Program, Workload};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// What roles ask to be reminded of.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Timer {
+    /// A request arrives.
+    Arrival,
+    /// An async handler's wait is over.
+    Await(RequestId, u32),
+    /// A wait for a connection of a pool runs out.
+    Checkout(RequestId, u32, PoolIndex),
+    /// An acceptor has waited long enough for a request to end.
+    NoneEnded(u32, u32),
+    /// A user's connection has had no request for too long.
+    Idle(u32, u32),
+}
+
+/// What a thread is there for.
+#[derive(Debug, Clone, Copy)]
+enum Role {
+    Thread(Thread),
+    Loop(Loop),
+    Acceptor(Acceptor),
+    Reactor(Reactor),
+}
+
+/// The server and its clients.
+pub(in crate::sim) struct Server<'a> {
+    kernel: Kernel<Timer>,
+    topology: &'a Topology,
+    workload: &'a Workload,
+    programs: Vec<Program>,
+    driver: Driver,
+    /// When the calendar has the next arrival.
+    arrival_at: Option<Nanos>,
+    processes: Vec<Process>,
+    /// By thread: its process and its role.
+    roles: Vec<(u32, Role)>,
+    requests: Requests,
+    tally: Tally,
+    /// The socket, where workers accept.
+    listener: Option<Listener>,
+    /// The users' connections, where they are kept.
+    connections: Vec<Connection>,
+    /// The master's queue, where it has one.
+    queue: Option<VecDeque<RequestId>>,
+    /// A thread lives for one request.
+    one_request: bool,
+}
+
+/// A process that serves requests.
+struct Process {
+    lock: LockId,
+    pools: Pools,
+    /// Requests for its threads.
+    todo: VecDeque<RequestId>,
+    /// Threads without a request, the longest idle first.
+    idle: VecDeque<Tid>,
+    live: u32,
+    threads_max: u32,
+    event_loop: Option<EventLoop>,
+    door: Door,
+    /// Requests given to it, where the master has the queue.
+    assigned: u32,
+    answered: Answered,
+}
+
+impl<'a> Server<'a> {
+    pub(super) fn new(
+        topology: &'a Topology,
+        workload: &'a Workload,
+        load: &Load,
+        machine: &Machine,
+        seed: u64,
+    ) -> Self {
+        let keeps = load.connections == Connections::KeepAlive;
+        let users = load.users().filter(|_| keeps && topology.dispatch != Dispatch::InProcess);
+        let mut server = Self {
+            kernel: Kernel::new(machine),
+            topology,
+            workload,
+            programs: workload.programs(),
+            driver: Driver::new(load, workload, seed),
+            arrival_at: None,
+            processes: Vec::new(),
+            roles: Vec::new(),
+            requests: Requests::default(),
+            tally: Tally::new(workload, 0, false),
+            listener: match topology.dispatch {
+                Dispatch::Accept(accept) => Some(Listener::new(accept, seed)),
+                _ => None,
+            },
+            connections: vec![Connection::default(); users.unwrap_or(0) as usize],
+            queue: (topology.dispatch == Dispatch::SharedQueue).then(VecDeque::new),
+            one_request: false,
+        };
+        for number in 0..topology.processes {
+            server.start_process(number, Stream::new(seed, "process", number.into()).bits());
+        }
+        server.arrivals();
+        server
+    }
+
+    fn start_process(&mut self, number: u32, seed: u64) {
+        let lock = self.kernel.add_lock(&self.topology.gvl, seed);
+        let (least, most) = match self.topology.serving {
+            Serving::Pool { min_threads, max_threads, threads_live } => {
+                self.one_request = threads_live == ThreadsLive::OneRequest;
+                (if self.one_request { 0 } else { min_threads }, max_threads)
+            }
+            Serving::EventLoop { offload_threads, .. } => (0, offload_threads),
+        };
+        self.processes.push(Process {
+            lock,
+            pools: Pools::new(&self.workload.pools),
+            todo: VecDeque::new(),
+            idle: VecDeque::new(),
+            live: 0,
+            threads_max: most,
+            event_loop: None,
+            door: Door::default(),
+            assigned: 0,
+            answered: Answered::default(),
+        });
+        if let Serving::EventLoop { handlers, .. } = self.topology.serving {
+            let tid = self.add(number, Role::Loop(Loop::Polls));
+            self.processes[number as usize].event_loop = Some(EventLoop::new(tid, handlers));
+            self.kernel.wake(tid);
+            return;
+        }
+        (0..least).for_each(|_| self.spawn_thread(number));
+        if self.listener.is_some() {
+            let acceptor = self.add(number, Role::Acceptor(Acceptor::Gate));
+            let reactor = self.add(number, Role::Reactor(Reactor::Poll));
+            let door = &mut self.processes[number as usize].door;
+            (door.acceptor, door.reactor) = (Some(acceptor), Some(reactor));
+            self.kernel.wake(acceptor);
+            self.kernel.wake(reactor);
+        }
+    }
+
+    /// Adds a thread to a process.
+    fn add(&mut self, number: u32, role: Role) -> Tid {
+        let tid = self.kernel.add_thread(self.processes[number as usize].lock);
+        match self.roles.get_mut(tid.0 as usize) {
+            Some(place) => *place = (number, role),
+            None => self.roles.push((number, role)),
+        }
+        tid
+    }
+
+    /// The machine that it runs on.
+    pub(super) fn kernel(&mut self) -> &mut Kernel<Timer> {
+        &mut self.kernel
+    }
+
+    /// A thread wants to know what to do.
+    pub(super) fn step(&mut self, tid: Tid) {
+        let (number, role) = self.roles[tid.0 as usize];
+        match role {
+            Role::Thread(at) => self.step_thread(tid, number, at),
+            Role::Loop(at) => self.step_loop(tid, number, at),
+            Role::Acceptor(at) => self.step_acceptor(tid, number, at),
+            Role::Reactor(at) => self.step_reactor(tid, number, at),
+        }
+    }
+
+    /// A time has come.
+    pub(super) fn remember(&mut self, timer: Timer) {
+        match timer {
+            Timer::Arrival => {
+                self.arrival_at = None;
+                self.arrivals();
+            }
+            Timer::Await(id, wait) => {
+                if self.requests.at(id).wait == wait {
+                    self.resume(id);
+                }
+            }
+            Timer::Checkout(id, wait, pool) => self.checkout_late(id, wait, pool),
+            Timer::NoneEnded(number, wait) => self.none_ended(number, wait),
+            Timer::Idle(user, number) => self.idle_too_long(user, number),
+        }
+    }
+
+    /// Whether every request has ended, and no more will come.
+    pub(super) fn is_done(&self) -> bool {
+        self.requests.under_way() == 0 && self.driver.is_exhausted(self.kernel.now())
+    }
+
+    pub(super) fn under_way(&self) -> u64 {
+        self.requests.under_way()
+    }
+
+    pub(super) fn finished(&self) -> u64 {
+        self.tally.endpoints.iter().map(|endpoint| endpoint.requests()).sum()
+    }
+
+    /// Takes in what arrives now.
+    fn arrivals(&mut self) {
+        let now = self.kernel.now();
+        while let Some(arrival) = self.driver.take_due(now) {
+            self.submit(arrival);
+        }
+        let next = self.driver.next_due();
+        if let Some(at) = next
+            && self.arrival_at.is_none_or(|known| at < known)
+        {
+            self.arrival_at = next;
+            self.kernel.remind(at, Timer::Arrival);
+        }
+    }
+
+    fn submit(&mut self, arrival: Arrival) {
+        let id = self.requests.add(arrival);
+        self.tally.queued(self.kernel.now());
+        if let Some(queue) = &mut self.queue {
+            queue.push_back(id);
+            return self.hand_out();
+        }
+        if self.listener.is_some() {
+            if !self.comes_over_connection(id) {
+                self.connect_to_socket(id);
+            }
+            return;
+        }
+        if self.processes[0].event_loop.is_some() {
+            self.resume(id);
+        } else {
+            self.enqueue(0, id);
+        }
+    }
+
+    /// The master gives what waits to the workers with a free thread, the idlest first.
+    fn hand_out(&mut self) {
+        let Some(queue) = &mut self.queue else { return };
+        while !queue.is_empty() {
+            let free = |p: &(usize, &Process)| p.1.assigned < p.1.threads_max;
+            let idlest =
+                self.processes.iter().enumerate().filter(free).min_by_key(|p| p.1.assigned);
+            let Some((number, _)) = idlest else { return };
+            let Some(id) = queue.pop_front() else { return };
+            self.processes[number].assigned += 1;
+            self.enqueue(number as u32, id);
+            let Some(rest) = &mut self.queue else { return };
+            if rest.is_empty() {
+                return;
+            }
+            return self.hand_out();
+        }
+    }
+
+    /// A request is served: it is counted, and its user goes on.
+    fn finish(&mut self, id: RequestId) {
+        let now = self.kernel.now();
+        while let Some(pool) = self.requests.at_mut(id).held.pop() {
+            self.give_back(id, pool);
+        }
+        let request = self.requests.at(id);
+        let (endpoint, user, number) = (request.endpoint, request.user, request.process);
+        let latency = Duration::from_nanos(now - request.intended);
+        let intended = request.intended;
+        let served = self.requests.end(id);
+        let process = &mut self.processes[number as usize];
+        match &served.ended {
+            Ended::Ok => process.answered.latency.record(latency),
+            Ended::Failed(kind) => {
+                *process.answered.failed.entry(kind.clone()).or_default() += 1;
+            }
+        }
+        self.tally.finished(Finished { endpoint, intended, at: now, pid: None, served });
+        self.answered(number, user);
+        if self.queue.is_some() {
+            self.processes[number as usize].assigned -= 1;
+            self.hand_out();
+        }
+        self.driver.finished(user, now);
+        self.arrivals();
+    }
+
+    /// What the run left behind, which ended at `end`.
+    pub(super) fn record(mut self, end: Nanos) -> Recording {
+        let mut workers: Vec<_> =
+            (0..self.processes.len()).map(|n| self.worker(n as u32, end)).collect();
+        let processes = if self.topology.dispatch == Dispatch::InProcess {
+            let here = workers.pop().expect("there is a process");
+            Recording {
+                processes: here.processes().clone(),
+                gvl: here.gvl,
+                cpu: here.cpu,
+                event_loop: here.event_loop,
+                ..Recording::default()
+            }
+        } else {
+            Recording::of_workers(&workers)
+        };
+        Recording {
+            elapsed: Duration::from_nanos(end),
+            last_answer: Duration::from_nanos(self.tally.last_finish),
+            unfinished: self.requests.under_way(),
+            queue: self.tally.queue_use(0, end),
+            endpoints: std::mem::take(&mut self.tally.endpoints),
+            pools: std::mem::take(&mut self.tally.pools),
+            ..processes
+        }
+    }
+
+    /// What a process did; its process id is made up, from 1.
+    fn worker(&mut self, number: u32, end: Nanos) -> WorkerRecording {
+        let process = &mut self.processes[number as usize];
+        let answered = std::mem::take(&mut process.answered);
+        let mut worker = WorkerRecording::new(number, number + 1, answered.latency);
+        worker.failed = answered.failed;
+        let (ended, waits, cpu) = self.kernel.totals(process.lock);
+        let mut threads: Vec<ThreadUsage> = Vec::new();
+        let mut served = 0;
+        for (n, (of, role)) in self.roles.iter().enumerate().filter(|(_, (of, _))| *of == number) {
+            debug_assert_eq!(*of, number);
+            let name = match role {
+                Role::Thread(_) => {
+                    served += 1;
+                    format!("thread {}", served - 1)
+                }
+                Role::Loop(_) => "loop".to_owned(),
+                Role::Acceptor(_) => "acceptor".to_owned(),
+                Role::Reactor(_) => "reactor".to_owned(),
+            };
+            threads.push(ThreadUsage { name, usage: self.kernel.usage(Tid(n as u32), end) });
+        }
+        if self.one_request {
+            // Those that are left are among them.
+            let usage = threads.drain(..).fold(ended, |sum, thread| sum + thread.usage);
+            threads.push(ThreadUsage { name: "threads".to_owned(), usage });
+        }
+        worker.gvl = GvlUse::of_threads(threads, waits);
+        worker.cpu = cpu;
+        worker.event_loop =
+            self.processes[number as usize].event_loop.as_ref().map(EventLoop::used);
+        worker
+    }
+}

@@ -1,0 +1,217 @@
+//! Serves a request on a thread, action by action: the interpreter of programs in virtual time.
+//!
+//! Threads of a pool and event loops call it. The thread holds the lock when an action begins; what
+//! blocks is done outside of it.
+
+use super::request::RequestId;
+use super::{Server, Timer};
+use crate::clock::{Nanos, nanos};
+use crate::gvl::policy::Leave;
+use crate::measure::Ended;
+use crate::sim::kernel::{Burst, Done, Tid};
+use crate::workload::{Action, PoolIndex};
+
+/// Where a thread is in the request that it serves.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Serving {
+    /// It holds the lock, and takes the next action.
+    Next,
+    /// It has left the lock for this.
+    Out(Outside),
+    /// It waits for a connection.
+    Waits(PoolIndex),
+    /// It wants the lock back.
+    Back,
+}
+
+/// What is done without the lock.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Outside {
+    Sleep(Nanos),
+    Burn(Nanos),
+    Connection(PoolIndex),
+}
+
+/// How far a thread came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Progress {
+    /// It goes on later.
+    Later,
+    /// The request is served; the thread holds the lock.
+    Ended,
+    /// The request waits for something, and the loop is free; it holds the lock.
+    Awaits,
+}
+
+impl Server<'_> {
+    /// Serves on as far as it goes at once. `awaits`: the handler runs on a loop and gives it to
+    /// others while it waits.
+    pub(super) fn serve(
+        &mut self,
+        tid: Tid,
+        id: RequestId,
+        at: &mut Serving,
+        awaits: bool,
+    ) -> Progress {
+        loop {
+            let done = match *at {
+                Serving::Next => match self.act(tid, id, at, awaits) {
+                    Ok(done) => done,
+                    Err(progress) => return progress,
+                },
+                Serving::Out(outside) => {
+                    *at = Serving::Back;
+                    match outside {
+                        Outside::Sleep(length) => self.kernel.sleep(tid, length),
+                        Outside::Burn(length) => self.kernel.burn(tid, length, Burst::Free),
+                        Outside::Connection(pool) => self.connect(tid, id, pool, at, true),
+                    }
+                }
+                Serving::Waits(pool) => {
+                    *at = Serving::Back;
+                    match self.requests.at(id).served.ended {
+                        // It waited for too long.
+                        Ended::Failed(_) => Done::Now,
+                        Ended::Ok => self.connect(tid, id, pool, at, false),
+                    }
+                }
+                Serving::Back => {
+                    *at = Serving::Next;
+                    self.kernel.acquire(tid)
+                }
+            };
+            if done == Done::Later {
+                return Progress::Later;
+            }
+        }
+    }
+
+    /// Begins the next action.
+    fn act(
+        &mut self,
+        tid: Tid,
+        id: RequestId,
+        at: &mut Serving,
+        awaits: bool,
+    ) -> Result<Done, Progress> {
+        let now = self.kernel.now();
+        let request = self.requests.at_mut(id);
+        if request.served.ended != Ended::Ok {
+            return Err(Progress::Ended);
+        }
+        let Some(action) = request.cursor.next(&self.programs[request.endpoint]) else {
+            return Err(Progress::Ended);
+        };
+        request.served.charge(&action);
+        let outside = match action {
+            Action::Cpu(length) => return Ok(self.kernel.burn(tid, nanos(length), Burst::Locked)),
+            // Whoever computes or waits in C code that keeps the lock.
+            Action::Hold(length) => return Ok(self.kernel.sleep(tid, nanos(length))),
+            Action::Io(length) if awaits => {
+                let due = Timer::Await(id, request.wait);
+                self.kernel.remind(now.saturating_add(nanos(length)), due);
+                return Err(Progress::Awaits);
+            }
+            Action::Io(length) => Outside::Sleep(nanos(length)),
+            Action::Native(length) => Outside::Burn(nanos(length)),
+            Action::Checkout(pool) => {
+                let process = request.process as usize;
+                if self.processes[process].pools.take(pool) {
+                    request.held.push(pool);
+                    return Ok(Done::Now);
+                }
+                if awaits {
+                    self.wait_for(id, pool);
+                    return Err(Progress::Awaits);
+                }
+                Outside::Connection(pool)
+            }
+            Action::Checkin(pool) => {
+                if let Some(place) = request.held.iter().rposition(|held| *held == pool) {
+                    request.held.remove(place);
+                    self.give_back(id, pool);
+                }
+                return Ok(Done::Now);
+            }
+            Action::Fail(status) => {
+                request.served.fail(format!("status {status}"));
+                return Err(Progress::Ended);
+            }
+        };
+        *at = Serving::Out(outside);
+        Ok(self.kernel.leave(tid, Leave::Region))
+    }
+
+    /// Takes a connection, or waits for one; the time that it may take begins with the first wait.
+    fn connect(
+        &mut self,
+        tid: Tid,
+        id: RequestId,
+        pool: PoolIndex,
+        at: &mut Serving,
+        first: bool,
+    ) -> Done {
+        let process = self.requests.at(id).process as usize;
+        if self.processes[process].pools.take(pool) {
+            let request = self.requests.at_mut(id);
+            request.held.push(pool);
+            request.wait = request.wait.wrapping_add(1);
+            return Done::Now;
+        }
+        if first {
+            self.requests.at_mut(id).thread = Some(tid);
+            self.wait_for(id, pool);
+        } else {
+            self.processes[process].pools.wait(pool, id);
+        }
+        *at = Serving::Waits(pool);
+        self.kernel.block(tid);
+        Done::Later
+    }
+
+    fn wait_for(&mut self, id: RequestId, pool: PoolIndex) {
+        let request = self.requests.at(id);
+        let pools = &mut self.processes[request.process as usize].pools;
+        pools.wait(pool, id);
+        let late = self.kernel.now().saturating_add(pools.timeout(pool));
+        self.kernel.remind(late, Timer::Checkout(id, request.wait, pool));
+    }
+
+    /// A connection of the request's process is free again.
+    pub(super) fn give_back(&mut self, id: RequestId, pool: PoolIndex) {
+        let number = self.requests.at(id).process;
+        let process = &mut self.processes[number as usize];
+        process.pools.give_back(pool);
+        let Some(next) = process.pools.first(pool) else { return };
+        match self.requests.at(next).thread {
+            Some(tid) => self.kernel.wake(tid),
+            None => {
+                let taken = process.pools.take(pool);
+                debug_assert!(taken, "a connection was just given back");
+                self.requests.at_mut(next).held.push(pool);
+                self.resume(next);
+            }
+        }
+    }
+
+    /// A wait for a connection runs out.
+    pub(super) fn checkout_late(&mut self, id: RequestId, wait: u32, pool: PoolIndex) {
+        let request = self.requests.at(id);
+        if request.wait != wait {
+            return;
+        }
+        if !self.processes[request.process as usize].pools.give_up(pool, id) {
+            // A connection came back for it, and its thread is on the way.
+            return;
+        }
+        let request = self.requests.at_mut(id);
+        request.served.fail("checkout timeout");
+        match request.thread {
+            Some(tid) => {
+                request.wait = request.wait.wrapping_add(1);
+                self.kernel.wake(tid);
+            }
+            None => self.resume(id),
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Threads that serve one request after another, or one each; those of an offload pool too.
+
+use super::request::RequestId;
+use super::serving::{Progress, Serving};
+use super::{Role, Server};
+use crate::gvl::policy::Leave;
+use crate::sim::kernel::{Done, Tid};
+
+/// What a thread of a pool is at.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Thread {
+    /// Asleep until there is something to do.
+    Idle,
+    /// It holds the lock and looks for a request.
+    Fetch,
+    /// It found none, and has left the lock.
+    Off,
+    Serves(RequestId, Serving),
+    /// It has left the lock for good.
+    End,
+}
+
+impl Server<'_> {
+    /// A request for the threads of a process.
+    pub(super) fn enqueue(&mut self, number: u32, id: RequestId) {
+        self.requests.at_mut(id).process = number;
+        let process = &mut self.processes[number as usize];
+        process.todo.push_back(id);
+        if let Some(idle) = process.idle.pop_front() {
+            self.kernel.wake(idle);
+        } else if process.live < process.threads_max {
+            self.spawn_thread(number);
+        }
+    }
+
+    /// Starts a thread of the pool.
+    pub(super) fn spawn_thread(&mut self, number: u32) {
+        let process = &mut self.processes[number as usize];
+        process.live += 1;
+        let tid = self.add(number, Role::Thread(Thread::Idle));
+        self.kernel.wake(tid);
+    }
+
+    pub(super) fn step_thread(&mut self, tid: Tid, number: u32, mut at: Thread) {
+        loop {
+            let done = match &mut at {
+                Thread::Idle => {
+                    at = Thread::Fetch;
+                    self.kernel.acquire(tid)
+                }
+                Thread::Fetch => match self.fetch(number) {
+                    Some(id) => {
+                        at = Thread::Serves(id, Serving::Next);
+                        Done::Now
+                    }
+                    None => {
+                        at = Thread::Off;
+                        self.kernel.leave(tid, Leave::Idle)
+                    }
+                },
+                Thread::Off => {
+                    at = Thread::Idle;
+                    let process = &mut self.processes[number as usize];
+                    if process.todo.is_empty() {
+                        process.idle.push_back(tid);
+                        self.kernel.block(tid);
+                        Done::Later
+                    } else {
+                        Done::Now
+                    }
+                }
+                Thread::Serves(id, serving) => {
+                    let id = *id;
+                    if self.serve(tid, id, serving, false) == Progress::Later {
+                        Done::Later
+                    } else {
+                        at = Thread::Fetch;
+                        let waits = self.kernel.take_waits(tid);
+                        self.requests.at_mut(id).served.waits.add(waits);
+                        if self.processes[number as usize].event_loop.is_some() {
+                            self.resume(id);
+                        } else {
+                            self.finish(id);
+                        }
+                        if self.one_request {
+                            at = Thread::End;
+                            self.kernel.leave(tid, Leave::Idle)
+                        } else {
+                            Done::Now
+                        }
+                    }
+                }
+                Thread::End => return self.end_thread(tid, number),
+            };
+            if done == Done::Later {
+                break;
+            }
+        }
+        self.roles[tid.0 as usize] = (number, Role::Thread(at));
+    }
+
+    fn fetch(&mut self, number: u32) -> Option<RequestId> {
+        let id = self.processes[number as usize].todo.pop_front()?;
+        self.tally.started(self.kernel.now());
+        Some(id)
+    }
+
+    fn end_thread(&mut self, tid: Tid, number: u32) {
+        self.kernel.end_thread(tid);
+        let process = &mut self.processes[number as usize];
+        process.live -= 1;
+        if !process.todo.is_empty() {
+            self.spawn_thread(number);
+        }
+    }
+}

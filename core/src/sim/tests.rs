@@ -1,0 +1,1 @@
+//! The simulator against what can be worked out by hand.

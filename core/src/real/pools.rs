@@ -8,10 +8,17 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// One pool that threads wait for.
 pub(super) struct ThreadPool {
-    /// Guards: no more than `size` are out, and nobody waits once it is closed.
-    free: Mutex<Option<u32>>,
+    /// Guards: no more than `size` are out, and nobody waits once it is closed (`None`).
+    state: Mutex<Option<Connections>>,
     returned: Condvar,
     timeout: Duration,
+}
+
+struct Connections {
+    free: u32,
+    /// Threads that wait for one, or were just woken for it: nobody overtakes them, as in
+    /// ActiveRecord's pool (`ConnectionLeasingQueue`, activerecord 7).
+    waiting: u32,
 }
 
 /// The pools of a process whose handlers are threads.
@@ -38,7 +45,7 @@ pub(super) struct CheckoutTimeout;
 impl ThreadPools {
     pub(super) fn new(pools: &[Pool]) -> Self {
         let pool = |pool: &Pool| ThreadPool {
-            free: Mutex::new(Some(pool.size)),
+            state: Mutex::new(Some(Connections { free: pool.size, waiting: 0 })),
             returned: Condvar::new(),
             timeout: pool.timeout,
         };
@@ -52,42 +59,63 @@ impl ThreadPools {
     /// Ends all waits: the run is over.
     pub(super) fn close(&self) {
         for pool in &self.0 {
-            *pool.free.lock() = None;
+            *pool.state.lock() = None;
             pool.returned.notify_all();
         }
     }
 }
 
 impl ThreadPool {
-    fn take(&self, mut wait: bool) -> Result<(), CheckoutTimeout> {
+    /// Takes a connection that nobody waits for.
+    fn try_take(&self) -> bool {
+        self.state.lock().as_mut().is_some_and(Connections::take)
+    }
+
+    /// Takes a connection, and waits in line where it has to.
+    fn take(&self) -> Result<(), CheckoutTimeout> {
         let until = Instant::now() + self.timeout;
-        let mut free = self.free.lock();
+        let mut state = self.state.lock();
+        let connections = state.as_mut().ok_or(CheckoutTimeout)?;
+        if connections.take() {
+            return Ok(());
+        }
+        connections.waiting += 1;
         loop {
-            match &mut *free {
-                Some(0) if wait => wait = !self.returned.wait_until(&mut free, until).timed_out(),
-                None | Some(0) => return Err(CheckoutTimeout),
-                Some(n) => {
-                    *n -= 1;
-                    return Ok(());
-                }
+            // The first to wait is the first to be told.
+            let late = self.returned.wait_until(&mut state, until).timed_out();
+            let connections = state.as_mut().ok_or(CheckoutTimeout)?;
+            if connections.free > 0 || late {
+                connections.waiting -= 1;
+                let is_free = connections.free > 0;
+                connections.free -= u32::from(is_free);
+                return if is_free { Ok(()) } else { Err(CheckoutTimeout) };
             }
         }
+    }
+}
+
+impl Connections {
+    /// Takes one that nobody waits for.
+    fn take(&mut self) -> bool {
+        let may = self.free > self.waiting;
+        self.free -= u32::from(may);
+        may
     }
 }
 
 impl ThreadConnections<'_> {
     /// Takes a connection if one is free.
     pub(super) fn try_take(&mut self, index: PoolIndex) -> bool {
-        self.take(index, false).is_ok()
+        let is_free = self.pools.0[index.0].try_take();
+        if is_free {
+            self.held.push(index);
+        }
+        is_free
     }
 
     /// Takes a connection, waiting for the pool's timeout at most.
     pub(super) fn wait_for(&mut self, index: PoolIndex) -> Result<(), CheckoutTimeout> {
-        self.take(index, true)
-    }
-
-    fn take(&mut self, index: PoolIndex, wait: bool) -> Result<(), CheckoutTimeout> {
-        self.pools.0[index.0].take(wait)?;
+        self.pools.0[index.0].take()?;
         self.held.push(index);
         Ok(())
     }
@@ -96,8 +124,8 @@ impl ThreadConnections<'_> {
         if let Some(place) = self.held.iter().rposition(|held| *held == index) {
             self.held.remove(place);
             let pool = &self.pools.0[index.0];
-            if let Some(free) = &mut *pool.free.lock() {
-                *free += 1;
+            if let Some(connections) = &mut *pool.state.lock() {
+                connections.free += 1;
             }
             pool.returned.notify_one();
         }

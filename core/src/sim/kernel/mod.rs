@@ -510,8 +510,9 @@ impl<T> Kernel<T> {
         let Some(next) = self.cores.pop() else {
             return self.cores.leave_idle(core);
         };
-        self.cores.put(core, next, now);
         let switch = self.switch;
+        // Its slice begins when it runs.
+        self.cores.put(core, next, now.saturating_add(switch));
         let thread = self.at_mut(next);
         (thread.place, thread.core) = (Place::On(core), core);
         if switch == 0 {

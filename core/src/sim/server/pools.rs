@@ -1,8 +1,7 @@
 //! The connection pools of one simulated process.
 //!
-//! Who waits is served first come, first served; as in the real engine, a thread that comes by may
-//! take a connection before the thread that was woken for it gets there, and a handler of the event
-//! loop gets its connection handed over.
+//! First come, first served: a connection that comes back belongs to whoever waited longest, as in
+//! ActiveRecord's pool (`ConnectionLeasingQueue`, activerecord 7), and nobody overtakes.
 
 use super::request::RequestId;
 use crate::clock::{Nanos, nanos};
@@ -37,17 +36,16 @@ impl Pools {
         is_free
     }
 
-    pub(super) fn give_back(&mut self, pool: PoolIndex) {
-        self.0[pool.0].free += 1;
+    /// Takes a connection back; gives the request whose it is now, if one waited.
+    pub(super) fn give_back(&mut self, pool: PoolIndex) -> Option<RequestId> {
+        let pool = &mut self.0[pool.0];
+        let next = pool.waiting.pop_front();
+        pool.free += u32::from(next.is_none());
+        next
     }
 
     pub(super) fn wait(&mut self, pool: PoolIndex, request: RequestId) {
         self.0[pool.0].waiting.push_back(request);
-    }
-
-    /// The request that waited longest does not wait any more.
-    pub(super) fn first(&mut self, pool: PoolIndex) -> Option<RequestId> {
-        self.0[pool.0].waiting.pop_front()
     }
 
     /// The request waits no longer; false where it did not.

@@ -18,8 +18,6 @@ pub(super) enum Serving {
     Next,
     /// It has left the lock for this.
     Out(Outside),
-    /// It waits for a connection.
-    Waits(PoolIndex),
     /// It wants the lock back.
     Back,
 }
@@ -64,15 +62,7 @@ impl Server<'_> {
                     match outside {
                         Outside::Sleep(length) => self.kernel.sleep(tid, length),
                         Outside::Burn(length) => self.kernel.burn(tid, length, Burst::Free),
-                        Outside::Connection(pool) => self.connect(tid, id, pool, at, true),
-                    }
-                }
-                Serving::Waits(pool) => {
-                    *at = Serving::Back;
-                    match self.requests.at(id).served.ended {
-                        // It waited for too long.
-                        Ended::Failed(_) => Done::Now,
-                        Ended::Ok => self.connect(tid, id, pool, at, false),
+                        Outside::Connection(pool) => self.connect(tid, id, pool),
                     }
                 }
                 Serving::Back => {
@@ -142,29 +132,15 @@ impl Server<'_> {
         Ok(self.kernel.leave(tid, Leave::Region))
     }
 
-    /// Takes a connection, or waits for one; the time that it may take begins with the first wait.
-    fn connect(
-        &mut self,
-        tid: Tid,
-        id: RequestId,
-        pool: PoolIndex,
-        at: &mut Serving,
-        first: bool,
-    ) -> Done {
-        let process = self.requests.at(id).process as usize;
-        if self.processes[process].pools.take(pool) {
-            let request = self.requests.at_mut(id);
+    /// Takes a connection, or waits for one.
+    fn connect(&mut self, tid: Tid, id: RequestId, pool: PoolIndex) -> Done {
+        let request = self.requests.at_mut(id);
+        if self.processes[request.process as usize].pools.take(pool) {
             request.held.push(pool);
-            request.wait = request.wait.wrapping_add(1);
             return Done::Now;
         }
-        if first {
-            self.requests.at_mut(id).thread = Some(tid);
-            self.wait_for(id, pool);
-        } else {
-            self.processes[process].pools.wait(pool, id);
-        }
-        *at = Serving::Waits(pool);
+        request.thread = Some(tid);
+        self.wait_for(id, pool);
         self.kernel.block(tid);
         Done::Later
     }
@@ -179,34 +155,26 @@ impl Server<'_> {
 
     /// A connection of the request's process is free again.
     pub(super) fn give_back(&mut self, id: RequestId, pool: PoolIndex) {
-        let number = self.requests.at(id).process;
-        let process = &mut self.processes[number as usize];
-        process.pools.give_back(pool);
-        let Some(next) = process.pools.first(pool) else { return };
-        match self.requests.at(next).thread {
-            Some(tid) => self.kernel.wake(tid),
-            None => {
-                let taken = process.pools.take(pool);
-                debug_assert!(taken, "a connection was just given back");
-                self.requests.at_mut(next).held.push(pool);
-                self.resume(next);
-            }
+        let process = self.requests.at(id).process as usize;
+        if let Some(next) = self.processes[process].pools.give_back(pool) {
+            self.requests.at_mut(next).held.push(pool);
+            self.waits_no_more(next);
         }
     }
 
     /// A wait for a connection runs out.
     pub(super) fn checkout_late(&mut self, id: RequestId, wait: u32, pool: PoolIndex) {
         let request = self.requests.at(id);
-        if request.wait != wait {
-            return;
+        if request.wait == wait && self.processes[request.process as usize].pools.give_up(pool, id)
+        {
+            self.requests.at_mut(id).served.fail("checkout timeout");
+            self.waits_no_more(id);
         }
-        if !self.processes[request.process as usize].pools.give_up(pool, id) {
-            // A connection came back for it, and its thread is on the way.
-            return;
-        }
+    }
+
+    fn waits_no_more(&mut self, id: RequestId) {
         let request = self.requests.at_mut(id);
-        request.served.fail("checkout timeout");
-        match request.thread {
+        match request.thread.take() {
             Some(tid) => {
                 request.wait = request.wait.wrapping_add(1);
                 self.kernel.wake(tid);

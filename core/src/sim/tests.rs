@@ -1,1 +1,0 @@
-//! The simulator against what can be worked out by hand.

@@ -1,0 +1,39 @@
+//! The simulator against what can be worked out by hand: queueing theory and the lock's closed forms.
+
+mod locks;
+mod theory;
+mod ways;
+
+use crate::gvl::Gvl;
+use crate::load::Load;
+use crate::machine::Machine;
+use crate::measure::Recording;
+use crate::model::{Model, pool};
+use crate::workload::Workload;
+use std::time::Duration;
+
+/// One run.
+fn run(
+    model: impl Into<Model>,
+    workload: &Workload,
+    load: &Load,
+    machine: &Machine,
+    seed: u64,
+) -> Recording {
+    let topology = model.into().topology();
+    super::run(&topology, workload, load, machine, seed, &mut |_| {}).unwrap()
+}
+
+/// A pool of threads without a lock.
+fn servers(threads: u32) -> Model {
+    pool().threads(threads).gvl(Gvl::none()).into()
+}
+
+/// The mean latency of all requests, in milliseconds.
+fn mean_ms(recording: &Recording) -> f64 {
+    millis(recording.overall("all").latency.mean().unwrap())
+}
+
+fn millis(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e3
+}

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::experiment::Experiment;
 use crate::load::{Connections, Load};
 use crate::measure::{Handout, Shape};
-use crate::model::{Dispatch, Handlers, Serving, Topology};
+use crate::model::{Dispatch, Handlers, Model, Serving, Topology};
 use crate::real;
 use crate::report::{Machine, Report, Row};
 use crate::sim;
@@ -165,9 +165,21 @@ impl Experiment {
         let mut nobody = |_: &Progress<'_>| {};
         let observe = options.observe.unwrap_or(&mut nobody);
         self.check_for(engine)?;
-        let topologies: Vec<Topology> =
-            self.models.iter().map(|entry| entry.model.topology()).collect();
+        if engine == Engine::Sim && options.snapshots {
+            let why = "processes to look at: those of the simulator are not real";
+            return Err(Error::invalid(
+                "snapshots",
+                "true",
+                format!("false, or an engine with {why}"),
+            ));
+        }
         let simulated = self.machine.unwrap_or_default();
+        let lower = |model: &Model| match engine {
+            Engine::Real => model.topology(),
+            Engine::Sim => model.topology_on(simulated.cores()),
+        };
+        let topologies: Vec<Topology> =
+            self.models.iter().map(|entry| lower(&entry.model)).collect();
         let machine = match engine {
             Engine::Real => Machine::here(),
             Engine::Sim => Machine::simulated(simulated.cores()),

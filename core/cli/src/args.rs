@@ -109,6 +109,12 @@ impl Args {
                 let view = options.view();
                 Err(format!("'--ps' cannot be shown as {view}, expected a table or JSON"))
             }
+            Command::Run { options, .. } | Command::Compare { options }
+                if options.ps && options.engine() == Engine::Sim =>
+            {
+                Err("'--ps' cannot be used with '--engine sim', whose processes are not real"
+                    .to_owned())
+            }
             _ => Ok(()),
         }
     }

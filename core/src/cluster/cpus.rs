@@ -35,6 +35,11 @@ impl Cpus {
         Self::read(Path::new("/"), affinity, online.max(affinity))
     }
 
+    /// Those of a machine of so many, all of them to use.
+    pub fn of_machine(cores: u32) -> Self {
+        Self { online: cores, affinity: cores, quota: None, available: cores.max(1) }
+    }
+
     /// Looks at the control groups below `root`, which is `/` outside of tests.
     pub fn read(root: &Path, affinity: u32, online: u32) -> Self {
         let quota = quota(root);

@@ -17,6 +17,7 @@ use super::topology::slots;
 use super::{
     Dispatch, Model, ModelKind, Serving, THREADS_MAX, ThreadsLive, Topology, Workers, version,
 };
+use crate::cluster::cpus::Cpus;
 use crate::gvl::Gvl;
 use crate::value::{Fields, Node, Value};
 
@@ -129,9 +130,9 @@ impl ModelKind for Apache {
         Value::table(fields)
     }
 
-    fn topology(&self) -> Topology {
+    fn topology(&self, on: &dyn Fn() -> Cpus) -> Topology {
         let default = Workers::Count(self.mpm.workers());
-        let workers = self.workers.unwrap_or(default).at_least_one();
+        let workers = self.workers.unwrap_or(default).at_least_one(on);
         let threads = self.threads.unwrap_or(self.mpm.threads());
         let python = self.python.as_deref().map(|version| {
             let gvl = Gvl::of_python(version).expect("a checked model has a known CPython version");

@@ -19,6 +19,7 @@ use super::{
     Dispatch, Handlers, Model, ModelKind, Serving, THREADS_MAX, ThreadsLive, Topology, Workers,
     version,
 };
+use crate::cluster::cpus::Cpus;
 use crate::gvl::Gvl;
 use crate::value::{Fields, Node, Value};
 
@@ -207,8 +208,8 @@ impl ModelKind for Gunicorn {
         Value::table(fields)
     }
 
-    fn topology(&self) -> Topology {
-        let workers = self.workers.at_least_one();
+    fn topology(&self, on: &dyn Fn() -> Cpus) -> Topology {
+        let workers = self.workers.at_least_one(on);
         let (threads, serving) = self.serving();
         let (handlers, slots) = match serving {
             Serving::Pool { .. } => (String::new(), Some(slots(workers.count, threads))),

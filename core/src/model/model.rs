@@ -3,6 +3,7 @@
 //! `experiment` reads and prints it; the kinds are in the files beside this one.
 
 use super::{MODELS, Record, Topology};
+use crate::cluster::cpus::Cpus;
 use crate::error::Error;
 use crate::value::{Node, Value};
 use std::fmt;
@@ -29,8 +30,8 @@ pub(super) trait ModelKind: Send + Sync {
     /// Writes the table that the record's `read` reads back.
     fn to_value(&self) -> Value;
 
-    /// Lowers a checked model.
-    fn topology(&self) -> Topology;
+    /// Lowers a checked model; `on` tells of the machine's processors.
+    fn topology(&self, on: &dyn Fn() -> Cpus) -> Topology;
 }
 
 impl Model {
@@ -72,12 +73,21 @@ impl Model {
         Node::read_all(&self.to_value(), "model", |node| Self::read(node, &[])).map(|_| ())
     }
 
-    /// Lowers the model to the shape that engines run.
+    /// Lowers the model to the shape that engines run, on this machine.
     ///
     /// # Panics
     /// If a version is unknown, which [`Model::check`] refuses.
     pub fn topology(&self) -> Topology {
-        self.0.topology()
+        self.0.topology(&Cpus::here)
+    }
+
+    /// Lowers the model to the shape that it has on a machine of so many cores, which makes a
+    /// difference to workers that are `auto`.
+    ///
+    /// # Panics
+    /// As [`Model::topology`].
+    pub fn topology_on(&self, cores: u32) -> Topology {
+        self.0.topology(&|| Cpus::of_machine(cores))
     }
 
     pub(super) fn of(kind: impl ModelKind + 'static) -> Self {

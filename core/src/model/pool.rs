@@ -6,6 +6,7 @@
 use super::listing::{Field, Record};
 use super::topology::slots;
 use super::{Dispatch, Model, ModelKind, Serving, THREADS_MAX, ThreadsLive, Topology, Workers};
+use crate::cluster::cpus::Cpus;
 use crate::gvl::Gvl;
 use crate::value::{Fields, Value};
 
@@ -106,8 +107,8 @@ impl ModelKind for Pool {
         Value::table(fields)
     }
 
-    fn topology(&self) -> Topology {
-        let workers = self.workers.at_least_one();
+    fn topology(&self, on: &dyn Fn() -> Cpus) -> Topology {
+        let workers = self.workers.at_least_one(on);
         Topology {
             label: format!("pool {}{}", self.gvl.name(), workers.words),
             workers: workers.count,

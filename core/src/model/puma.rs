@@ -11,6 +11,7 @@ use super::topology::slots;
 use super::{
     Dispatch, Model, ModelKind, Serving, THREADS_MAX, ThreadsLive, Topology, Workers, version,
 };
+use crate::cluster::cpus::Cpus;
 use crate::gvl::Gvl;
 use crate::value::{Fields, Node, Value};
 
@@ -163,9 +164,9 @@ impl ModelKind for Puma {
         Value::table(fields)
     }
 
-    fn topology(&self) -> Topology {
+    fn topology(&self, on: &dyn Fn() -> Cpus) -> Topology {
         let threads = self.threads.unwrap_or(THREADS);
-        let workers = self.workers.of_puma();
+        let workers = self.workers.of_puma(on);
         let version = version::suffix(" ", &self.version, VERSION);
         let ruby = version::suffix(" ruby ", &self.ruby, RUBY);
         Topology {

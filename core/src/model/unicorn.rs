@@ -8,6 +8,7 @@ use super::listing::{Field, Record};
 use super::topology::slots;
 use super::{Dispatch, Model, ModelKind, Serving, ThreadsLive, Topology, Workers, version};
 use crate::cluster::accept::{Accept, AcceptWait, Backoff, Between};
+use crate::cluster::cpus::Cpus;
 use crate::gvl::Gvl;
 use crate::value::{Fields, Value};
 
@@ -101,8 +102,8 @@ impl ModelKind for Unicorn {
         ])
     }
 
-    fn topology(&self) -> Topology {
-        let workers = self.workers.at_least_one();
+    fn topology(&self, on: &dyn Fn() -> Cpus) -> Topology {
+        let workers = self.workers.at_least_one(on);
         let version = version::suffix(" ", &self.version, VERSION);
         let ruby = version::suffix(" ruby ", &self.ruby, RUBY);
         Topology {

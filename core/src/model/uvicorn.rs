@@ -11,6 +11,7 @@ use super::{
     Dispatch, Handlers, Model, ModelKind, Serving, THREADS_MAX, Topology, Workers, version,
 };
 use crate::cluster::accept::{Accept, AcceptWait, Backoff, Between};
+use crate::cluster::cpus::Cpus;
 use crate::gvl::Gvl;
 use crate::value::{Fields, Node, Value};
 
@@ -164,9 +165,9 @@ impl ModelKind for Uvicorn {
         ])
     }
 
-    fn topology(&self) -> Topology {
+    fn topology(&self, on: &dyn Fn() -> Cpus) -> Topology {
         let python = version::suffix(" python ", &self.python, PYTHON);
-        let workers = self.workers.at_least_one();
+        let workers = self.workers.at_least_one(on);
         let several = workers.count > 1;
         Topology {
             label: format!("uvicorn {}{python}{}", name_of(self.handlers), workers.words),

@@ -5,6 +5,7 @@
 
 use super::listing::{Field, Record};
 use super::{Dispatch, Model, ModelKind, Serving, ThreadsLive, Topology, version};
+use crate::cluster::cpus::Cpus;
 use crate::gvl::Gvl;
 use crate::value::{Fields, Value};
 
@@ -73,7 +74,7 @@ impl ModelKind for Webrick {
         ])
     }
 
-    fn topology(&self) -> Topology {
+    fn topology(&self, _on: &dyn Fn() -> Cpus) -> Topology {
         Topology {
             label: format!("webrick{}", version::suffix(" ruby ", &self.ruby, RUBY)),
             workers: 0,

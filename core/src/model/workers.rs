@@ -59,13 +59,13 @@ impl Workers {
 
     /// Puma's number: `Integer(Concurrent.available_processor_count)` (lib/puma/configuration.rb,
     /// `parse_workers`, 7.2.0).
-    pub(super) fn of_puma(self) -> Found {
-        self.find(Cpus::here, Cpus::puma_auto)
+    pub(super) fn of_puma(self, on: &dyn Fn() -> Cpus) -> Found {
+        self.find(on, Cpus::puma_auto)
     }
 
     /// The number of servers that cannot do without a worker.
-    pub(super) fn at_least_one(self) -> Found {
-        self.find(Cpus::here, |cpus| cpus.available.max(1))
+    pub(super) fn at_least_one(self, on: &dyn Fn() -> Cpus) -> Found {
+        self.find(on, |cpus| cpus.available.max(1))
     }
 
     fn find(self, cpus: impl FnOnce() -> Cpus, auto: impl FnOnce(&Cpus) -> u32) -> Found {

@@ -261,20 +261,13 @@ impl<'a> Server<'a> {
 
     /// The master gives what waits to the workers with a free thread, the idlest first.
     fn hand_out(&mut self) {
-        let Some(queue) = &mut self.queue else { return };
-        while !queue.is_empty() {
+        while self.queue.as_ref().is_some_and(|queue| !queue.is_empty()) {
             let free = |p: &(usize, &Process)| p.1.assigned < p.1.threads_max;
-            let idlest =
-                self.processes.iter().enumerate().filter(free).min_by_key(|p| p.1.assigned);
-            let Some((number, _)) = idlest else { return };
-            let Some(id) = queue.pop_front() else { return };
+            let free = self.processes.iter().enumerate().filter(free);
+            let Some((number, _)) = free.min_by_key(|p| p.1.assigned) else { return };
+            let Some(id) = self.queue.as_mut().and_then(VecDeque::pop_front) else { return };
             self.processes[number].assigned += 1;
             self.enqueue(number as u32, id);
-            let Some(rest) = &mut self.queue else { return };
-            if rest.is_empty() {
-                return;
-            }
-            return self.hand_out();
         }
     }
 

@@ -27,7 +27,13 @@ pub fn load(app: &mut App) -> Result<(), Box<dyn std::error::Error>> {
     }
     if app.setup() == "threads" {
         let own = std::thread::Builder::new().name("app's own".to_owned());
-        own.spawn(|| std::thread::sleep(Duration::from_secs(3600)))?;
+        let (run, runs) = std::sync::mpsc::channel();
+        own.spawn(move || {
+            // It has its name from here on.
+            run.send(()).expect("it is waited for");
+            std::thread::sleep(Duration::from_secs(3600));
+        })?;
+        runs.recv()?;
     }
     if app.setup() == "joined" {
         std::thread::spawn(|| {}).join().expect("it does nothing");

@@ -40,6 +40,8 @@ struct Drained {
 struct Known {
     state: Arc<AtomicU8>,
     handle: Option<JoinHandle<()>>,
+    /// Before there was a handle to do it with.
+    is_cancelled: bool,
 }
 
 /// Waits for a thread.
@@ -77,7 +79,7 @@ impl Jobs {
         frame_max: u32,
     ) -> Job {
         let state = Arc::new(AtomicU8::new(QUEUED));
-        let known = Known { state: Arc::clone(&state), handle: None };
+        let known = Known { state: Arc::clone(&state), handle: None, is_cancelled: false };
         self.all.lock().insert(task, known);
         Job {
             jobs: Arc::clone(self),
@@ -94,7 +96,12 @@ impl Jobs {
 
     /// Keeps what cancels the task, while it is there.
     pub(super) fn keep(&self, task: u64, handle: JoinHandle<()>) {
-        if let Some(known) = self.all.lock().get_mut(&task) {
+        let mut all = self.all.lock();
+        let Some(known) = all.get_mut(&task) else { return };
+        if known.is_cancelled {
+            drop(all);
+            handle.cancel();
+        } else {
             known.handle = Some(handle);
         }
     }
@@ -102,7 +109,10 @@ impl Jobs {
     /// Cancels a task; its end answers.
     pub(super) fn cancel(&self, task: u64) {
         // Taken out of the lock: the end of a task comes here.
-        let handle = self.all.lock().get_mut(&task).and_then(|known| known.handle.take());
+        let handle = self.all.lock().get_mut(&task).and_then(|known| {
+            known.is_cancelled = true;
+            known.handle.take()
+        });
         handle.inspect(JoinHandle::cancel);
     }
 

@@ -16,6 +16,16 @@ static HEAVY: OnceLock<Vec<u8>> = OnceLock::new();
 pub const HEAVY_BYTES: usize = 64 << 20;
 
 pub fn load(app: &mut App) -> Result<(), Box<dyn std::error::Error>> {
+    if app.setup() == "few" {
+        // What it has, and not many more.
+        let open = std::fs::read_dir("/proc/self/fd")?.count() as u64;
+        let limits = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+        let few = rustix::process::Rlimit { current: Some(open + 30), ..limits };
+        rustix::process::setrlimit(rustix::process::Resource::Nofile, few)?;
+    }
+    if app.setup() == "many" {
+        (0..1000).for_each(|n| app.handler(&format!("handler number {n}"), |_, bytes| Ok(bytes)));
+    }
     if app.setup() == "refuse" {
         return Err("this application does not want to be loaded".into());
     }
@@ -95,8 +105,36 @@ pub fn load(app: &mut App) -> Result<(), Box<dyn std::error::Error>> {
         }
         Ok(task.to_owned())
     });
+    // A process that has all that the worker has, and does nothing.
+    app.handler("grandchild", |_, _| {
+        // SAFETY: the child calls nothing but the system.
+        match unsafe { libc::fork() } {
+            0 => loop {
+                // SAFETY: it takes nothing.
+                unsafe { libc::pause() };
+            },
+            pid => Ok(pid.to_string()),
+        }
+    });
+    app.handler("close", |_, _| {
+        // SAFETY: whatever used them hears that they are gone.
+        unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0) };
+        Ok(Vec::new())
+    });
+    app.handler("talk", |_, bytes| {
+        print!("a worker says {}", String::from_utf8_lossy(&bytes));
+        std::io::stdout().flush().map_err(|e| e.to_string())?;
+        let mut heard = Vec::new();
+        std::io::Read::read_to_end(&mut std::io::stdin(), &mut heard).map_err(|e| e.to_string())?;
+        Ok(heard)
+    });
     app.typed("add", |_, (a, b): (i64, i64)| a.checked_add(b).ok_or("too much".to_owned()));
-    app.report(|| serde_json::json!({ "loaded": LOADED_BY.get() }));
+    let setup = app.setup().to_owned();
+    app.report(move || match &*setup {
+        "panic in report" => panic!("the application panics as it reports"),
+        "long report" => serde_json::json!("x".repeat(20 << 20)),
+        _ => serde_json::json!({ "loaded": LOADED_BY.get() }),
+    });
     Ok(())
 }
 

@@ -4,6 +4,10 @@
 //! [`Acts`] what is to be done once the lock is released: outcomes told, frames sent. Invariants:
 //! an entry has its slot until its outcome stands; it stays until no worker has it any more.
 
+#[cfg(test)]
+#[cfg(not(model_check))]
+mod tests;
+
 use super::dispatch::{Lanes, WorkerId};
 use super::link::Link;
 use super::setup::WorkerReport;

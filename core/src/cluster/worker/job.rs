@@ -317,3 +317,76 @@ fn kind(ended: &Ended) -> &'static str {
         Ended::NoHandler => "no handler",
     }
 }
+
+#[cfg(test)]
+#[cfg(not(model_check))]
+mod tests {
+    use super::*;
+    use crate::cluster::wire::{self, FRAME_MAX};
+    use std::io::Read;
+    use std::sync::mpsc::channel;
+
+    /// The tasks of a worker, and what its master reads.
+    fn worker() -> (Arc<Jobs>, Arc<Out>, UnixStream) {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        (Arc::default(), Arc::new(Link::new(Arc::new(ours))), theirs)
+    }
+
+    /// The tasks that were answered.
+    fn answered(out: Arc<Out>, mut master: UnixStream) -> Vec<u64> {
+        drop(out);
+        let mut bytes = Vec::new();
+        master.read_to_end(&mut bytes).unwrap();
+        let mut buf = bytes::BytesMut::from(&bytes[..]);
+        let next = || wire::decode(&mut buf, FRAME_MAX).unwrap();
+        std::iter::from_fn(next)
+            .map(|frame| match frame {
+                Frame::Done(done) => done.task,
+                other => panic!("{}", other.name()),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn what_has_begun_is_not_given_back() {
+        let (jobs, out, master) = worker();
+        let begin = |task| jobs.begin(task, 0, &out, FRAME_MAX);
+        let (mut begun, mut waits, ended) = (begin(1), begin(2), begin(3));
+        assert!(begun.may_begin());
+        drop(ended);
+        assert_eq!(jobs.count(), (1, 1));
+        assert_eq!((jobs.recall(), jobs.recall()), (vec![2], vec![]));
+        assert!(!waits.may_begin());
+        drop((begun, waits));
+        assert_eq!(jobs.count(), (0, 0));
+        assert_eq!(answered(out, master), [3, 1]);
+    }
+
+    #[test]
+    fn a_worker_drains_when_the_last_task_is_answered() {
+        let (jobs, out, master) = worker();
+        let (first, second) =
+            (jobs.begin(1, 0, &out, FRAME_MAX), jobs.begin(2, 0, &out, FRAME_MAX));
+        let (exit, exits) = channel();
+        jobs.drain(|| true, move || exit.send(()).unwrap());
+        drop(first);
+        assert!(exits.try_recv().is_err());
+        assert_eq!(jobs.recall(), [2]);
+        drop(second);
+        assert!(exits.try_recv().is_ok());
+        assert_eq!(answered(out, master), [1]);
+    }
+
+    #[test]
+    fn a_worker_does_not_drain_while_a_task_is_about_to_begin() {
+        let jobs = Jobs::default();
+        let (exit, exits) = channel();
+        let last = Arc::new(AtomicU8::new(0));
+        let is_last = Arc::clone(&last);
+        jobs.drain(move || is_last.load(Relaxed) == 1, move || exit.send(()).unwrap());
+        assert!(exits.try_recv().is_err());
+        last.store(1, Relaxed);
+        jobs.look_whether_drained();
+        assert!(exits.try_recv().is_ok());
+    }
+}

@@ -23,6 +23,11 @@ pub fn load(app: &mut App) -> Result<(), Box<dyn std::error::Error>> {
         let few = rustix::process::Rlimit { current: Some(open + 30), ..limits };
         rustix::process::setrlimit(rustix::process::Resource::Nofile, few)?;
     }
+    if app.setup() == "never" {
+        loop {
+            std::thread::park();
+        }
+    }
     if app.setup() == "many" {
         (0..1000).for_each(|n| app.handler(&format!("handler number {n}"), |_, bytes| Ok(bytes)));
     }
@@ -104,6 +109,12 @@ pub fn load(app: &mut App) -> Result<(), Box<dyn std::error::Error>> {
             panic!("task {task} panics");
         }
         Ok(task.to_owned())
+    });
+    app.handler("note and exit", |_, bytes| -> Result<Vec<u8>, String> {
+        let text = std::str::from_utf8(&bytes).map_err(|e| e.to_string())?;
+        let (file, task) = text.rsplit_once(' ').ok_or("no task")?;
+        note(file, task).map_err(|e| e.to_string())?;
+        std::process::exit(5)
     });
     // A process that has all that the worker has, and does nothing.
     app.handler("grandchild", |_, _| {

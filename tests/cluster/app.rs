@@ -16,6 +16,21 @@ static HEAVY: OnceLock<Vec<u8>> = OnceLock::new();
 pub const HEAVY_BYTES: usize = 64 << 20;
 
 pub fn load(app: &mut App) -> Result<(), Box<dyn std::error::Error>> {
+    if app.setup() == "few" {
+        // What it has, and not many more.
+        let open = std::fs::read_dir("/proc/self/fd")?.count() as u64;
+        let limits = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+        let few = rustix::process::Rlimit { current: Some(open + 30), ..limits };
+        rustix::process::setrlimit(rustix::process::Resource::Nofile, few)?;
+    }
+    if app.setup() == "never" {
+        loop {
+            std::thread::park();
+        }
+    }
+    if app.setup() == "many" {
+        (0..1000).for_each(|n| app.handler(&format!("handler number {n}"), |_, bytes| Ok(bytes)));
+    }
     if app.setup() == "refuse" {
         return Err("this application does not want to be loaded".into());
     }
@@ -27,7 +42,13 @@ pub fn load(app: &mut App) -> Result<(), Box<dyn std::error::Error>> {
     }
     if app.setup() == "threads" {
         let own = std::thread::Builder::new().name("app's own".to_owned());
-        own.spawn(|| std::thread::sleep(Duration::from_secs(3600)))?;
+        let (run, runs) = std::sync::mpsc::channel();
+        own.spawn(move || {
+            // It has its name from here on.
+            run.send(()).expect("it is waited for");
+            std::thread::sleep(Duration::from_secs(3600));
+        })?;
+        runs.recv()?;
     }
     if app.setup() == "joined" {
         std::thread::spawn(|| {}).join().expect("it does nothing");
@@ -89,8 +110,42 @@ pub fn load(app: &mut App) -> Result<(), Box<dyn std::error::Error>> {
         }
         Ok(task.to_owned())
     });
+    app.handler("note and exit", |_, bytes| -> Result<Vec<u8>, String> {
+        let text = std::str::from_utf8(&bytes).map_err(|e| e.to_string())?;
+        let (file, task) = text.rsplit_once(' ').ok_or("no task")?;
+        note(file, task).map_err(|e| e.to_string())?;
+        std::process::exit(5)
+    });
+    // A process that has all that the worker has, and does nothing.
+    app.handler("grandchild", |_, _| {
+        // SAFETY: the child calls nothing but the system.
+        match unsafe { libc::fork() } {
+            0 => loop {
+                // SAFETY: it takes nothing.
+                unsafe { libc::pause() };
+            },
+            pid => Ok(pid.to_string()),
+        }
+    });
+    app.handler("close", |_, _| {
+        // SAFETY: whatever used them hears that they are gone.
+        unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0) };
+        Ok(Vec::new())
+    });
+    app.handler("talk", |_, bytes| {
+        print!("a worker says {}", String::from_utf8_lossy(&bytes));
+        std::io::stdout().flush().map_err(|e| e.to_string())?;
+        let mut heard = Vec::new();
+        std::io::Read::read_to_end(&mut std::io::stdin(), &mut heard).map_err(|e| e.to_string())?;
+        Ok(heard)
+    });
     app.typed("add", |_, (a, b): (i64, i64)| a.checked_add(b).ok_or("too much".to_owned()));
-    app.report(|| serde_json::json!({ "loaded": LOADED_BY.get() }));
+    let setup = app.setup().to_owned();
+    app.report(move || match &*setup {
+        "panic in report" => panic!("the application panics as it reports"),
+        "long report" => serde_json::json!("x".repeat(20 << 20)),
+        _ => serde_json::json!({ "loaded": LOADED_BY.get() }),
+    });
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 
 use crate::trials;
 use crate::watch::{is_alive, leaves_nothing, pids, send, small, until};
-use gvl_lab::cluster::{CallOptions, Cluster};
+use gvl_lab::cluster::{CallOptions, Cluster, Launcher};
 use gvl_lab::executor::{Exit, RejectedWhy, TaskError};
 use rustix::process::Signal;
 use std::time::Duration;
@@ -17,7 +17,10 @@ trials![
     a_worker_that_hangs_past_a_deadline_is_killed,
     a_stopped_worker_is_killed_at_a_deadline,
     a_worker_that_is_told_to_end_finishes_first,
+    what_was_begun_is_not_sent_again,
+    what_was_answered_before_the_end_counts,
     boots_that_all_fail_are_one_error,
+    a_boot_without_an_end_is_a_failure,
     workers_that_all_fail_later_end_every_task,
     a_shutdown_drains,
     a_shutdown_without_patience_cancels,
@@ -108,13 +111,18 @@ fn queued_tasks_survive_their_worker() {
             handle.cancel();
             assert!(handle.wait().is_err());
         }
-        // Hanging workers have to go for the others to be answered.
+        // A worker may have begun one at the last moment: it has to go for the others to be answered.
+        let (mut done, mut looks) = (0, 0);
         until("all are answered", || {
-            for pid in pids(&cluster) {
-                let hangs = cluster.stats().counts.done == 0;
-                if hangs {
-                    send(pid, Signal::KILL);
-                }
+            looks += 1;
+            let stats = cluster.stats();
+            if std::mem::replace(&mut done, stats.counts.done) != done {
+                looks = 0;
+            }
+            if looks == 2000 {
+                looks = 0;
+                let busy = stats.workers.iter().filter(|worker| worker.running > 0);
+                busy.for_each(|worker| send(worker.pid, Signal::KILL));
             }
             waiting.iter().all(|handle| handle.is_finished())
         });
@@ -156,6 +164,56 @@ fn a_worker_that_is_told_to_end_finishes_first() {
         assert!(task.wait().is_ok(), "{dispatch:?}");
         replaced(&cluster, 1, &before);
         assert_eq!(cluster.stats().counts.workers_lost, 0, "{dispatch:?}");
+    }
+}
+
+fn what_was_begun_is_not_sent_again() {
+    for dispatch in crate::tasks::every_dispatch() {
+        let notes = tempfile::NamedTempFile::new().unwrap();
+        let cluster = small(2).dispatch(dispatch).build().unwrap();
+        let payload = format!("{} 1", notes.path().display());
+        let error = cluster.submit("note and exit", payload).unwrap().wait().unwrap_err();
+        assert!(matches!(error, TaskError::WorkerLost { exit: Exit::Status(5), .. }), "{error}");
+        until("it is replaced", || pids(&cluster).len() == 2);
+        assert_eq!(cluster.submit("echo", "x").unwrap().wait().unwrap().bytes, "x");
+        assert_eq!(std::fs::read_to_string(notes.path()).unwrap(), "1\n", "{dispatch:?}");
+    }
+}
+
+fn what_was_answered_before_the_end_counts() {
+    let cluster = small(1).build().unwrap();
+    // Tasks so short that the next is sent before the last is answered.
+    let short: Vec<_> = (0..100).map(|_| cluster.submit("echo", "x").unwrap()).collect();
+    short.into_iter().for_each(|task| assert!(task.wait().is_ok()));
+    let worker = pids(&cluster)[0];
+    // The cluster's thread hears nothing until it is let go.
+    let (tell, told) = std::sync::mpsc::channel();
+    let (go, gone) = std::sync::mpsc::channel::<()>();
+    let then = move |_| {
+        tell.send(()).unwrap();
+        let _ = gone.recv();
+    };
+    cluster.submit_then(CallOptions::new(), "echo", "x", then).unwrap();
+    told.recv().unwrap();
+    let first = cluster.submit("echo", "first").unwrap();
+    let last = cluster.submit("exit", "3").unwrap();
+    let were_sent = cluster.stats().running == 2;
+    until("the worker has ended", || !were_sent || !is_alive(worker));
+    drop(go);
+    assert_eq!(first.wait().unwrap().bytes, "first");
+    assert_eq!(
+        last.wait().unwrap_err(),
+        TaskError::WorkerLost { pid: worker, exit: Exit::Status(3) }
+    );
+}
+
+fn a_boot_without_an_end_is_a_failure() {
+    for launcher in [Launcher::exec(), Launcher::fork()] {
+        leaves_nothing(|| {
+            let builder = small(2).app("never").boot_max(Duration::from_millis(50));
+            let error = builder.launcher(launcher).build().unwrap_err();
+            assert!(error.to_string().contains("within 50ms"), "{error}");
+        });
     }
 }
 

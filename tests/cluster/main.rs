@@ -11,6 +11,7 @@ mod chaos;
 mod ends;
 mod launchers;
 mod limits;
+mod odd;
 mod orphans;
 mod scaling;
 mod tasks;
@@ -23,6 +24,7 @@ fn main() {
     gvl_lab::init(app::load);
     orphans::be_a_master_if_told();
     upgrade::be_upgraded_if_told();
+    odd::be_odd_if_told();
     let arguments = Arguments::from_args();
     // What a process has once for all of its runtimes is there before anything is counted.
     drop(watch::small(1).build());
@@ -34,6 +36,7 @@ fn main() {
         launchers::trials(),
         orphans::trials(),
         upgrade::trials(),
+        odd::trials(),
         chaos::trials(),
     ]
     .into_iter()

@@ -5,7 +5,9 @@ use crate::watch::{is_alive, send, small, stat};
 use gvl_lab::cluster::{Cluster, Launcher};
 use rustix::process::Signal;
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -13,6 +15,7 @@ trials![
     no_worker_outlives_its_master_by_a_second,
     no_worker_outlives_a_master_that_panics,
     a_master_that_is_told_to_end_drains,
+    a_process_ends_with_its_socket,
 ];
 
 /// What a master of these tests is to do, from the environment.
@@ -112,4 +115,37 @@ fn a_master_that_is_told_to_end_drains() {
         let distinct: BTreeSet<_> = pids.iter().collect();
         assert!(!distinct.into_iter().any(|pid| is_alive(*pid)), "{role}");
     }
+}
+
+/// Nothing but the end of its socket ends it here: this process lives on.
+fn a_process_ends_with_its_socket() {
+    for (role, task, status) in
+        [("worker", None, 3), ("worker", Some("hang"), 3), ("template", None, 0)]
+    {
+        let (mut ours, theirs) = UnixStream::pair().unwrap();
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.env("GVL_LAB_WORKER", role).stdin(OwnedFd::from(theirs));
+        let mut child = command.spawn().unwrap();
+        drop(command);
+        let setup = serde_json::json!({
+            "name": "pool", "number": 0, "frame_max": 1 << 20, "gvl": "cruby-3.3",
+            "serving": { "Threads": { "min": 1, "max": 1, "one_task": false } },
+            "accept": null, "workers": 1, "app": "",
+        });
+        let setup = [&[1, 1, 0], setup.to_string().as_bytes()].concat();
+        ours.write_all(&frame(&setup)).unwrap();
+        // It serves.
+        assert_ne!(ours.read(&mut [0; 4096]).unwrap(), 0, "{role}");
+        if let Some(handler) = task {
+            let head = [&[4][..], &[0; 16], &[handler.len() as u8]].concat();
+            ours.write_all(&frame(&[&head, handler.as_bytes()].concat())).unwrap();
+        }
+        drop(ours);
+        crate::watch::until("it ends", || !is_alive(child.id()));
+        assert_eq!(child.wait().unwrap().code(), Some(status), "{role}");
+    }
+}
+
+fn frame(bytes: &[u8]) -> Vec<u8> {
+    [&(bytes.len() as u32).to_le_bytes(), bytes].concat()
 }

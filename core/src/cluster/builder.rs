@@ -12,13 +12,14 @@ use crate::error::Error;
 use crate::executor::{Threads, WhenFull, released};
 use crate::gvl::Gvl;
 use crate::sync::serve;
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen};
+use rustix::net::{
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, getsockname, listen,
+};
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 use tokio::sync::{Mutex, mpsc};
@@ -191,7 +192,8 @@ impl ClusterBuilder {
     }
 
     /// Shuts down at SIGTERM and SIGINT within the grace, instead of the program's ending at once
-    /// (off). The program ends when its main function does: [`Cluster::join`] waits for that.
+    /// (off); at a second one it waits no longer. Neither ends the program by itself any more, also
+    /// when the cluster has ended. The program ends when its main function does: [`Cluster::join`] waits for that.
     #[must_use]
     pub fn drain_on_signals(mut self, on: bool) -> Self {
         self.on_signals = on;
@@ -333,19 +335,18 @@ pub(super) fn check_workers(workers: u32) -> Result<(), Error> {
     Err(Error::invalid("workers", workers, format!("1..={WORKERS_MAX}")))
 }
 
-/// A listening socket with a name that no file has and no other cluster.
+/// A listening socket with a name that no file has and no other socket: containers may share the
+/// names of sockets and not the numbers of processes, so that the system has to choose it.
 fn listener() -> io::Result<(OwnedFd, Vec<u8>)> {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    let name =
-        format!("gvl_lab {} {}", std::process::id(), NEXT.fetch_add(1, Relaxed)).into_bytes();
-    let address = SocketAddrUnix::new_abstract_name(&name)?;
     let socket = rustix::net::socket_with(
         AddressFamily::UNIX,
         SocketType::STREAM,
         SocketFlags::CLOEXEC,
         None,
     )?;
-    bind(&socket, &address)?;
+    bind(&socket, &SocketAddrUnix::new_unnamed())?;
     listen(&socket, BACKLOG)?;
-    Ok((socket, name))
+    let address = SocketAddrUnix::try_from(getsockname(&socket)?)?;
+    let name = address.abstract_name().ok_or(io::ErrorKind::AddrNotAvailable)?;
+    Ok((socket, name.to_vec()))
 }

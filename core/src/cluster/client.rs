@@ -47,6 +47,8 @@ struct Request<'r> {
     task: u64,
     /// The worker that has begun it, on the connection of this attempt.
     begun: Option<u32>,
+    /// Nothing more is sent on that connection: who accepts it does not begin.
+    is_closed: bool,
 }
 
 /// Sends tasks until the master drops their sender.
@@ -82,25 +84,28 @@ fn connections_max() -> usize {
 }
 
 async fn request(shared: &Shared, task: u64, address: &[u8], frame_max: u32, kept: &Kept) {
+    let place = match shared.look(|desk| desk.connection(task)) {
+        Some(key) => Rc::clone(kept.borrow_mut().entry(key).or_default()),
+        None => Rc::default(),
+    };
+    let mut place = place.lock().await;
     loop {
-        let outgoing = shared.look(|desk| desk.outgoing(task));
-        let Some((frame, key, settled)) = outgoing else { return };
-        let place = match key {
-            Some(key) => Rc::clone(kept.borrow_mut().entry(key).or_default()),
-            None => Rc::default(),
-        };
-        let mut place = place.lock().await;
+        let outgoing = shared.change(|desk, acts| desk.outgoing(task, acts));
+        let Some((frame, settled)) = outgoing else { return };
         let was_kept = place.is_some();
-        let mut request = Request { shared, task, begun: None };
+        let mut request = Request { shared, task, begun: None, is_closed: false };
         let answered = request.attempt(&frame, &settled, address, frame_max, &mut place).await;
-        if matches!(answered, Ok(true)) {
+        let is_answered = matches!(answered, Ok(true));
+        if !is_answered || request.is_closed {
+            *place = None;
+        }
+        if is_answered {
             return;
         }
-        *place = None;
         // One that nobody has begun is sent again. Otherwise its worker's end is the task's.
         if !request.is_decided().await {
-            let gone = "the worker closed the connection of a task".to_owned();
-            shared.end_task(task, TaskError::Failed(gone));
+            let gone = TaskError::Failed("the worker closed the connection of a task".to_owned());
+            shared.change(|desk, acts| desk.abandon(task, gone, acts));
             return;
         }
         if !was_kept {
@@ -141,11 +146,13 @@ impl Request<'_> {
                         if self.shared.look(|desk| desk.is_forsaken(self.task)) {
                             // What the worker wrote before its end is there, or never will be.
                             forsaken = true;
-                        } else if self.begun.is_some() {
+                        } else if self.begun.is_some() && !self.is_closed {
                             connection.send(&Frame::Cancel { task: self.task }).await?;
                             continue;
                         } else {
-                            return Ok(false);
+                            // Whoever has begun it says so: the desk then tells that worker.
+                            let _ = connection.socket.shutdown().await;
+                            self.is_closed = true;
                         }
                     }
                 }
@@ -164,7 +171,7 @@ impl Request<'_> {
         match (frame, self.begun) {
             (Frame::Accepted { pid }, None) => {
                 self.begun = Some(pid);
-                self.shared.change(|desk, _| desk.accepted(self.task, pid));
+                self.shared.change(|desk, acts| desk.accepted(self.task, pid, acts));
                 Ok(false)
             }
             (Frame::Done(done), Some(pid)) if done.task == self.task => {

@@ -182,14 +182,17 @@ impl Cluster {
     }
 
     /// Asks each worker for its report, and waits for the answers at most for `longest`; those of
-    /// workers that do not answer are left out. By number and process.
+    /// workers that do not answer are left out. By number and process. None on the cluster's own
+    /// thread, which hears them.
     pub fn reports(&self, longest: Duration) -> Vec<(u32, u32, WorkerReport)> {
         self.shared.change(|desk, acts| desk.ask(acts));
         let until = Instant::now().checked_add(longest);
         let all = |desk: &mut super::desk::Desk| {
             desk.stations.values().all(|station| station.report.is_some()).then_some(())
         };
-        self.shared.wait(until, all);
+        if !self.shared.is_own_thread() {
+            self.shared.wait(until, all);
+        }
         self.shared.look(|desk| {
             let mut reports: Vec<_> = desk
                 .stations
@@ -250,7 +253,8 @@ impl Cluster {
     }
 
     /// Accepts nothing more, runs what was accepted, at most for `grace`, cancels what is left, and
-    /// ends the workers: when it returns no process is left. On the cluster's own thread, which is
+    /// ends the workers: when it returns no process is left. Of several at once the shortest grace
+    /// holds. On the cluster's own thread, which is
     /// where a task's `then` is called, it waits for nothing.
     pub fn shutdown(&self, grace: Duration) -> Shutdown {
         tracing::debug!(target: "gvl_lab::cluster", ?grace, "shutting down");
@@ -270,8 +274,12 @@ impl Cluster {
     }
 
     /// Waits until the cluster has ended: by [`Cluster::shutdown`], or by a signal that it was built
-    /// to [listen to](ClusterBuilder::drain_on_signals).
+    /// to [listen to](ClusterBuilder::drain_on_signals). On the cluster's own thread it waits for
+    /// nothing.
     pub fn join(&self) {
+        if self.shared.is_own_thread() {
+            return;
+        }
         self.shared.wait(None, |desk| (desk.phase == Phase::Ended).then_some(()));
     }
 }

@@ -4,6 +4,10 @@
 //! [`Acts`] what is to be done once the lock is released: outcomes told, frames sent. Invariants:
 //! an entry has its slot until its outcome stands; it stays until no worker has it any more.
 
+#[cfg(test)]
+#[cfg(not(model_check))]
+mod tests;
+
 use super::dispatch::{Lanes, WorkerId};
 use super::link::Link;
 use super::setup::WorkerReport;
@@ -19,7 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// So many queued numbers may be of tasks that have ended.
+/// So many queued numbers, and so many deadlines, may be of tasks that have ended.
 const STALE: usize = 1024;
 
 /// So many workers are remembered that are gone.
@@ -56,7 +60,7 @@ pub(super) struct Desk {
 pub(super) enum Phase {
     Open,
     Stopping,
-    /// There are no workers, and will not be any: why.
+    /// There are no workers, and starting them is hopeless: why. It is tried on.
     Broken(String),
     /// The cluster's thread is gone.
     Ended,
@@ -92,7 +96,8 @@ struct Entry {
     reruns: u32,
     /// Which kept connection it goes over.
     connection: Option<u64>,
-    /// Told when its outcome stands before its worker gave one.
+    /// Told when its outcome stands before a worker gave one, or its worker is gone; there once it
+    /// goes over a connection.
     settled: Option<Arc<Notify>>,
 }
 
@@ -130,6 +135,8 @@ pub(super) struct Acts {
     notified: Vec<Arc<Notify>>,
     /// Tasks for connections of their own.
     pub(super) outgoing: Vec<u64>,
+    /// A task left its queue, and no more than that.
+    room: bool,
 }
 
 impl Desk {
@@ -181,21 +188,26 @@ impl Desk {
         self.tasks.insert(number, entry);
         let first = deadline.filter(|at| self.due.peek().is_none_or(|Reverse(due)| *at < due.0));
         if let Some(at) = deadline {
+            if self.due.len() > 2 * self.tasks.len() + STALE {
+                let tasks = &self.tasks;
+                self.due.retain(|Reverse((_, task, _))| tasks.contains_key(task));
+            }
             self.due.push(Reverse((at, number, Due::Deadline)));
         }
+        self.queued += 1;
         if backlog {
             acts.outgoing.push(number);
-        } else {
-            self.queued += 1;
-            if let Some(worker) = self.lanes.submit(number) {
-                self.feed(worker, acts);
-            }
+        } else if let Some(worker) = self.lanes.submit(number) {
+            self.feed(worker, acts);
         }
         (slot, first)
     }
 
     /// A worker serves.
     pub(super) fn open(&mut self, id: WorkerId, slots: u32, station: Station, acts: &mut Acts) {
+        if matches!(self.phase, Phase::Broken(_)) {
+            self.phase = Phase::Open;
+        }
         self.stations.insert(id, station);
         self.lanes.open(id, slots);
         self.feed_all(acts);
@@ -317,18 +329,19 @@ impl Desk {
         match entry.at {
             At::Worker(id) => {
                 let slot = entry.slot.take().expect("it was just there");
-                acts.notified.extend(entry.settled.clone());
-                if let Some(station) = self.stations.get(&id)
-                    && entry.settled.is_none()
-                {
+                if let Some(station) = self.stations.get(&id) {
                     acts.send(&station.link, &Frame::Cancel { task });
                 }
                 self.settle(slot, error, acts);
             }
-            At::Queued | At::Backlog => {
+            // Somebody may have accepted it, and not been heard yet.
+            At::Backlog if entry.settled.is_some() => {
+                let slot = entry.slot.take().expect("it was just there");
                 acts.notified.extend(entry.settled.clone());
-                self.remove(task, error, acts);
+                self.queued -= 1;
+                self.settle(slot, error, acts);
             }
+            At::Queued | At::Backlog => self.remove(task, error, acts),
         }
         true
     }
@@ -337,7 +350,7 @@ impl Desk {
     fn remove(&mut self, task: u64, error: TaskError, acts: &mut Acts) {
         let entry = self.tasks.remove(&task).expect("it was just there");
         self.bytes -= entry.task.payload.len();
-        if entry.at == At::Queued {
+        if entry.waits() {
             self.queued -= 1;
             if self.lanes.queued() > 2 * self.queued + STALE {
                 let tasks = &self.tasks;
@@ -450,24 +463,53 @@ impl Desk {
         }
     }
 
-    /// The frame of a task for a connection of its own, which connection that is if it is kept, and
-    /// what tells that its outcome stands. `None`: it has ended.
-    pub(super) fn outgoing(&mut self, task: u64) -> Option<(Frame, Option<u64>, Arc<Notify>)> {
+    /// Which connection a task goes over, if that is kept.
+    pub(super) fn connection(&self, task: u64) -> Option<u64> {
+        self.tasks.get(&task)?.connection
+    }
+
+    /// The frame of a task that is about to be sent over a connection, and what tells that its
+    /// outcome stands or its worker is gone. `None`: it has ended, and is forgotten.
+    pub(super) fn outgoing(&mut self, task: u64, acts: &mut Acts) -> Option<(Frame, Arc<Notify>)> {
         let entry = self.tasks.get_mut(&task)?;
-        let settled = Arc::clone(entry.settled.get_or_insert_default());
-        Some((Frame::Task(entry.task.clone()), entry.connection, settled))
+        if entry.slot.is_none() {
+            self.remove(task, TaskError::Cancelled, acts);
+            return None;
+        }
+        // Of this connection alone: what was told of the one before is over.
+        let settled = Arc::default();
+        entry.settled = Some(Arc::clone(&settled));
+        Some((Frame::Task(entry.task.clone()), settled))
     }
 
     /// A worker has read a task from its connection, and begins it. One that nobody knows yet, since
     /// its own hello is still to be read, is found by its process when it answers or is lost.
-    pub(super) fn accepted(&mut self, task: u64, pid: u32) {
+    pub(super) fn accepted(&mut self, task: u64, pid: u32, acts: &mut Acts) {
         if let Some(entry) = self.tasks.get_mut(&task).filter(|entry| entry.at == At::Backlog)
             && let Some((id, station)) = self.stations.iter_mut().find(|(_, s)| s.pid == pid)
         {
+            if entry.waits() {
+                self.queued -= 1;
+                acts.room = true;
+            } else {
+                acts.send(&station.link, &Frame::Cancel { task });
+            }
             entry.at = At::Worker(*id);
             station.running += 1;
             self.lanes.given(*id, entry.task.payload.len());
         }
+    }
+
+    /// Nobody will say any more what became of a task.
+    pub(super) fn abandon(&mut self, task: u64, error: TaskError, acts: &mut Acts) {
+        let Some(entry) = self.tasks.get(&task) else { return };
+        if let At::Worker(id) = entry.at
+            && let Some(station) = self.stations.get_mut(&id)
+        {
+            station.running -= 1;
+            self.lanes.ended(id, entry.task.payload.len(), None);
+        }
+        self.remove(task, error, acts);
     }
 
     /// A task's worker is gone: the task is lost, or may run again, which is given back.
@@ -485,10 +527,10 @@ impl Desk {
 }
 
 impl Desk {
-    /// Whether the worker that began a task is gone, and the task has no outcome.
+    /// Whether the worker that began a task is gone.
     pub(super) fn is_forsaken(&self, task: u64) -> bool {
         self.tasks.get(&task).is_some_and(|entry| match entry.at {
-            At::Worker(id) => entry.slot.is_some() && !self.stations.contains_key(&id),
+            At::Worker(id) => !self.stations.contains_key(&id),
             At::Queued | At::Backlog => false,
         })
     }
@@ -501,7 +543,10 @@ impl Desk {
         }
         let Some(exit) = self.exit_of(pid) else { return false };
         if self.lose(task, pid, exit, acts) {
-            self.tasks.get_mut(&task).expect("it may run again").at = At::Backlog;
+            let entry = self.tasks.get_mut(&task).expect("it may run again");
+            if std::mem::replace(&mut entry.at, At::Backlog) != At::Backlog {
+                self.queued += 1;
+            }
         }
         true
     }
@@ -520,6 +565,7 @@ impl Desk {
             Some(At::Worker(_) | At::Backlog) => {
                 let entry = self.tasks.remove(&done.task).expect("it was just there");
                 self.bytes -= entry.task.payload.len();
+                self.queued -= usize::from(entry.waits());
                 if let Some(slot) = entry.slot {
                     let outcome = self.outcome(done, pid, entry.submitted, &entry.task.handler);
                     self.counts.count(&outcome);
@@ -552,6 +598,13 @@ impl Desk {
     }
 }
 
+impl Entry {
+    /// Whether somebody wants it that no worker has.
+    fn waits(&self) -> bool {
+        self.slot.is_some() && !matches!(self.at, At::Worker(_))
+    }
+}
+
 impl Station {
     pub(super) fn new(number: u32, pid: u32, link: &Arc<Link>, kill: &Arc<Notify>) -> Self {
         let (link, kill) = (Arc::clone(link), Arc::clone(kill));
@@ -580,6 +633,6 @@ impl Acts {
 
     /// Whether any task ended or left its queue.
     pub(super) fn made_room(&self) -> bool {
-        !(self.outcomes.is_empty() && self.links.is_empty())
+        self.room || !(self.outcomes.is_empty() && self.links.is_empty())
     }
 }

@@ -44,12 +44,13 @@ pub(super) struct Keeper {
     pub(super) pad: Mutex<Option<Launchpad>>,
     pub(super) listener: Option<OwnedFd>,
     pub(super) slots: u32,
+    /// The longest frame of a task or its answer.
     pub(super) frame_max: u32,
     pub(super) boot_max: Duration,
     pub(super) grace: Duration,
     /// The next process's number.
     pub(super) next: Cell<u64>,
-    /// Places that will never have a worker: why, by number.
+    /// Places where starting a worker is hopeless: why, by number.
     pub(super) hopeless: RefCell<std::collections::BTreeMap<u32, String>>,
     /// Places that are to have one.
     pub(super) places: Cell<u32>,
@@ -124,14 +125,28 @@ pub(super) async fn run(
             None => break None,
         }
     };
-    let (until, reply) = match reply {
-        Some((until, reply)) => (until, Some(reply)),
-        None => (Some(Instant::now()), None),
+    let (mut until, mut replies) = match reply {
+        Some((until, reply)) => (until, vec![reply]),
+        None => (Some(Instant::now()), Vec::new()),
     };
-    let ended = stop(&keeper, places, until).await;
+    keeper.shared.stop();
+    let drained = loop {
+        tokio::select! {
+            drained = drain(&keeper.shared, until) => break drained,
+            // Whoever has the least patience decides.
+            Some(command) = commands.recv() => if let Command::Stop(sooner, reply) = command {
+                until = [until, sooner].into_iter().flatten().min();
+                replies.push(reply);
+            },
+            () = Signals::next(&mut signals) => until = Some(Instant::now()),
+        }
+    };
+    let ended = stop(&keeper, places, drained, until).await;
     deadlines.abort();
     clients.inspect(JoinHandle::abort);
-    let _ = reply.map(|reply| reply.send(ended));
+    for reply in replies {
+        let _ = reply.send(ended);
+    }
 }
 
 fn take_place(keeper: &Rc<Keeper>, number: u32) -> (Place, oneshot::Receiver<Result<(), String>>) {
@@ -195,10 +210,8 @@ async fn stopping(shared: &Shared) {
     }
 }
 
-/// Waits for the tasks at most until then, cancels what is left, and ends the workers.
-async fn stop(keeper: &Rc<Keeper>, places: Vec<Place>, until: Option<Instant>) -> Ended {
-    let shared = &keeper.shared;
-    shared.stop();
+/// Waits for the tasks at most until then; whether all have ended.
+async fn drain(shared: &Shared, until: Option<Instant>) -> bool {
     let idle = async {
         // Looked at now and then: nobody is woken for it while tasks end at full speed.
         let mut pause = Duration::from_micros(100);
@@ -207,13 +220,23 @@ async fn stop(keeper: &Rc<Keeper>, places: Vec<Place>, until: Option<Instant>) -
             pause = (pause * 2).min(Duration::from_millis(5));
         }
     };
-    let drained = match until {
+    match until {
         None => {
             idle.await;
             true
         }
         Some(until) => tokio::time::timeout_at(until.into(), idle).await.is_ok(),
-    };
+    }
+}
+
+/// Cancels what is left, and ends the workers.
+async fn stop(
+    keeper: &Rc<Keeper>,
+    places: Vec<Place>,
+    drained: bool,
+    until: Option<Instant>,
+) -> Ended {
+    let shared = &keeper.shared;
     let cancelled = shared.change(|desk, acts| desk.end_all(&TaskError::Cancelled, acts));
     let last = Instant::now() + LAST_MOMENT;
     // Where nothing was left they exit by themselves, as far as the grace allows it.

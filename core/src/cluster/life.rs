@@ -71,7 +71,7 @@ impl Life {
         let socket = Arc::new(socket.map_err(|error| error.to_string())?);
         let mut buf = BytesMut::new();
         let hello =
-            tokio::time::timeout(keeper.boot_max, hello(&socket, &mut buf, keeper.frame_max));
+            tokio::time::timeout(keeper.boot_max, hello(&socket, &mut buf, frame_max(keeper)));
         let hello = match hello.await {
             Ok(Ok(hello)) => hello,
             Ok(Err(Silent::Said(why))) => {
@@ -149,7 +149,7 @@ impl Life {
                 read = self.socket.readable() => {
                     let heard = read.and_then(|()| self.hear(&keeper));
                     match heard {
-                        Ok(Heard::Frames { drains }) => announced |= drains,
+                        Ok(Heard::Frames { drains, .. }) => announced |= drains,
                         Ok(Heard::End) => break,
                         Err(error) => {
                             tracing::error!(
@@ -162,13 +162,15 @@ impl Life {
                 }
                 ended = self.process.exited(), if exit.is_none() => {
                     exit = Some(ended);
-                    // What it had written is there.
-                    if !matches!(self.hear(&keeper), Ok(Heard::Frames { .. })) {
-                        break;
+                    // What it had written is there. The end need not be: a process that it started
+                    // may have its socket.
+                    while let Ok(Heard::Frames { drains, more }) = self.hear(&keeper) {
+                        announced |= drains;
+                        if !more {
+                            break;
+                        }
                     }
-                    if self.has_no_more() {
-                        break;
-                    }
+                    break;
                 }
                 () = &mut write_on => unreachable!("it writes for ever"),
             }
@@ -189,12 +191,13 @@ impl Life {
     fn hear(&mut self, keeper: &Keeper) -> io::Result<Heard> {
         let mut drains = false;
         let mut turn = 0;
-        while turn < TURN {
-            make_room(&mut self.buf, keeper.frame_max);
+        let mut more = true;
+        while more && turn < TURN {
+            make_room(&mut self.buf, frame_max(keeper));
             match self.socket.try_read_buf(&mut self.buf) {
                 Ok(0) => return Ok(Heard::End),
                 Ok(n) => turn += n,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => more = false,
                 // A process that was killed with bytes unread resets its socket.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {
                     return Ok(Heard::End);
@@ -203,13 +206,13 @@ impl Life {
             }
             drains |= self.obey(keeper).map_err(io::Error::other)?;
         }
-        Ok(Heard::Frames { drains })
+        Ok(Heard::Frames { drains, more })
     }
 
     fn obey(&mut self, keeper: &Keeper) -> Result<bool, WireError> {
         let mut done = Vec::new();
         let mut rest = Vec::new();
-        while let Some(frame) = wire::decode(&mut self.buf, keeper.frame_max)? {
+        while let Some(frame) = wire::decode(&mut self.buf, frame_max(keeper))? {
             match frame {
                 Frame::Done(one) => done.push(one),
                 other => rest.push(other),
@@ -242,12 +245,6 @@ impl Life {
         Ok(drains)
     }
 
-    /// Whether nothing is left to read, after the process has ended.
-    fn has_no_more(&self) -> bool {
-        let mut byte = [0; 1];
-        matches!(self.socket.try_read(&mut byte), Ok(0) | Err(_))
-    }
-
     /// A way to kill the worker while it runs.
     pub(super) fn killer(&self) -> Arc<Notify> {
         Arc::clone(&self.kill)
@@ -258,6 +255,8 @@ enum Heard {
     Frames {
         /// The worker was told to end.
         drains: bool,
+        /// There may be more now.
+        more: bool,
     },
     End,
 }
@@ -305,6 +304,11 @@ async fn hello(
             Err(_) => return Err(Silent::Gone),
         }
     }
+}
+
+/// The longest frame that a worker may send.
+fn frame_max(keeper: &Keeper) -> u32 {
+    keeper.frame_max.max(wire::OWN_MAX)
 }
 
 /// Makes room for the next bytes: a chunk, or what the next frame still lacks.

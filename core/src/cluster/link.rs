@@ -77,6 +77,11 @@ impl<S: AsFd> Link<S> {
         }
     }
 
+    /// Whether nobody reads any more, as far as a write has shown it.
+    pub(super) fn is_dead(&self) -> bool {
+        self.out.lock().state == State::Dead
+    }
+
     /// Waits until all that was put in is written, or nobody reads any more: for a socket that
     /// blocks, before its process ends.
     pub(super) fn finish(&self) {

@@ -41,14 +41,27 @@ pub(super) async fn run(
     first: oneshot::Sender<Result<(), String>>,
 ) {
     let mut first = Some(first);
+    // Who wants another process than there was, while there is none.
+    let mut replaced = None;
     let mut backoff = Backoff::default();
     let mut next = Next::Boot { after: Duration::ZERO };
     while let Next::Boot { after } = next {
         let booted = tokio::select! {
             booted = boot(&keeper, number, after) => booted,
-            _ = leave(&mut told) => return,
+            order = told.recv() => match order {
+                // What is about to start may be older than what is asked for.
+                Some(Told::Replace(reply)) => {
+                    replaced = Some(reply);
+                    next = Next::Boot { after: Duration::ZERO };
+                    continue;
+                }
+                Some(Told::Leave(_)) | None => return,
+            },
         };
-        let mut heard = |result| drop(first.take().map(|first| first.send(result)));
+        let mut heard = |result: Result<(), String>| {
+            let replaced = replaced.take().map(|replaced| replaced.send(result.clone()));
+            drop((replaced, first.take().map(|first| first.send(result))));
+        };
         next = match booted {
             Ok(incumbent) => {
                 keeper.hopeless.borrow_mut().remove(&number);
@@ -158,7 +171,7 @@ async fn leave(told: &mut mpsc::UnboundedReceiver<Told>) -> Option<Instant> {
     loop {
         match told.recv().await {
             Some(Told::Replace(reply)) => {
-                let _ = reply.send(Err("the worker is about to be started".to_owned()));
+                let _ = reply.send(Err("the worker is about to be replaced".to_owned()));
             }
             Some(Told::Leave(until)) => return until,
             None => return Some(Instant::now()),

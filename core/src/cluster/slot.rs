@@ -100,3 +100,33 @@ fn take(stage: &mut Stage) -> Result<Reply, TaskError> {
         _ => unreachable!("a handle takes its outcome once"),
     }
 }
+
+#[cfg(test)]
+#[cfg(not(model_check))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_outcome_stands() {
+        let slot = Slot::new(1, Weak::new(), None);
+        assert!(slot.settle(Err(TaskError::Cancelled)));
+        assert!(!slot.settle(Err(TaskError::TimedOut)));
+        assert!(slot.is_settled());
+        let taken = slot.poll(Waker::noop());
+        assert!(matches!(taken, Poll::Ready(Err(TaskError::Cancelled))));
+        assert!(!slot.settle(Err(TaskError::TimedOut)));
+    }
+
+    #[test]
+    fn then_is_called_once_and_may_panic() {
+        let (tell, told) = std::sync::mpsc::channel();
+        let then: Then = Box::new(move |outcome| {
+            tell.send(outcome).unwrap();
+            panic!("a callback");
+        });
+        let slot = Slot::new(1, Weak::new(), Some(then));
+        assert!(slot.settle(Err(TaskError::Cancelled)));
+        assert!(!slot.settle(Err(TaskError::TimedOut)));
+        assert_eq!(told.iter().collect::<Vec<_>>(), [Err(TaskError::Cancelled)]);
+    }
+}

@@ -27,6 +27,10 @@ pub const FRAME_MAX: u32 = 16 << 20;
 /// What is added to a payload at most, so that a payload's limit can be told from a frame's.
 pub const OVERHEAD_MAX: u32 = 1024;
 
+/// What a worker says of itself may be so long at least, however short the payloads are: its
+/// handlers' names, its report.
+pub const OWN_MAX: u32 = 1 << 20;
+
 /// The longest name of a handler, in bytes.
 pub const NAME_MAX: usize = 255;
 

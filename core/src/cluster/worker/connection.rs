@@ -5,6 +5,7 @@ use super::job::Out;
 use super::reading::Reading;
 use crate::cluster::link::Link;
 use crate::cluster::wire::{Frame, Task};
+use rustix::net::{RecvFlags, recv};
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -37,6 +38,8 @@ impl Connection {
     pub(super) fn look(&mut self, crew: &Crew) -> Found {
         loop {
             match self.reading.next() {
+                // Who sent it may want it no more.
+                Ok(Some(Frame::Task(_))) if has_ended(&self.socket) => return Found::End,
                 Ok(Some(Frame::Task(task))) => return Found::Request(task),
                 Ok(Some(Frame::Cancel { task })) => crew.jobs.cancel(task),
                 Ok(Some(_)) | Err(_) => return Found::End,
@@ -50,4 +53,10 @@ impl Connection {
             }
         }
     }
+}
+
+/// Whether the other side says nothing more, and everything was read.
+fn has_ended(socket: &UnixStream) -> bool {
+    let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+    matches!(recv(socket, &mut [0; 1], flags), Ok((0, _)))
 }

@@ -1,17 +1,18 @@
 //! What a worker's handlers run on: a pool of threads, or an event loop with threads beside it.
 
-use super::job::{Jobs, Out};
+use super::job::{Job, Jobs, Out};
 use crate::clock;
 use crate::cluster::app::{App, Handler};
 use crate::cluster::setup::{
     LongPollReport, LoopReport, Serving, Setup, ThreadReport, WorkerReport,
 };
-use crate::cluster::wire::{Ended, Task};
+use crate::cluster::wire::{Ended, OVERHEAD_MAX, OWN_MAX, Task};
 use crate::error::Error;
 use crate::executor::{EventLoop, Executor, JoinHandle, LoopStats, Rejected, TaskOptions};
 use crate::gvl::lock::Lock;
 use crate::gvl::{Gvl, ThreadUsage};
 use crate::value::{Node, Value};
+use bytes::Bytes;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -96,10 +97,14 @@ impl Crew {
         }
     }
 
-    /// Runs a task; its answer goes to `out`, and `answered` is dropped after that.
-    pub(super) fn run(&self, task: Task, out: &Arc<Out>, answered: impl Send + 'static) {
+    /// A task that was just read, whose answer goes to `out`: it can be cancelled from here on.
+    pub(super) fn begin(&self, task: &Task, out: &Arc<Out>) -> Job {
+        self.jobs.begin(task.task, task.deadline, out, self.frame_max)
+    }
+
+    /// Runs a task; `answered` is dropped after its answer.
+    pub(super) fn run(&self, task: Task, job: Job, answered: impl Send + 'static) {
         let Task { task, deadline, handler, payload } = task;
-        let job = self.jobs.begin(task, deadline, out, self.frame_max);
         let now = clock::now();
         if deadline > 0 && deadline <= now {
             job.end(Ended::TimedOut);
@@ -147,8 +152,24 @@ impl Crew {
         }
     }
 
-    /// What the worker tells about itself.
-    pub(super) fn report(&self) -> WorkerReport {
+    /// What the worker tells about itself, as JSON. What the application adds is left out where it
+    /// panics or is too long.
+    pub(super) fn report(&self) -> Bytes {
+        let mut app = serde_json::Value::Null;
+        if let Some(report) = &self.app.report {
+            crate::contain::contain(|| app = report());
+        }
+        let json = |report: &WorkerReport| serde_json::to_vec(report).expect("it is plain data");
+        let mut report = WorkerReport { app, ..self.own_report() };
+        let mut bytes = json(&report);
+        if bytes.len() > (self.frame_max.max(OWN_MAX) - OVERHEAD_MAX) as usize {
+            report.app.take();
+            bytes = json(&report);
+        }
+        bytes.into()
+    }
+
+    fn own_report(&self) -> WorkerReport {
         let (queued, running) = self.jobs.count();
         let event_loop = match &self.kind {
             Kind::Threads { .. } => None,
@@ -161,7 +182,7 @@ impl Crew {
             cpu_ns: clock::nanos(clock::process_cpu()),
             gvl: self.lock.usage().into_iter().map(ThreadReport::from).collect(),
             event_loop,
-            app: self.app.report.as_ref().map_or(serde_json::Value::Null, |report| report()),
+            app: serde_json::Value::Null,
         }
     }
 }

@@ -40,6 +40,8 @@ struct Drained {
 struct Known {
     state: Arc<AtomicU8>,
     handle: Option<JoinHandle<()>>,
+    /// Before there was a handle to do it with.
+    is_cancelled: bool,
 }
 
 /// Waits for a thread.
@@ -77,7 +79,7 @@ impl Jobs {
         frame_max: u32,
     ) -> Job {
         let state = Arc::new(AtomicU8::new(QUEUED));
-        let known = Known { state: Arc::clone(&state), handle: None };
+        let known = Known { state: Arc::clone(&state), handle: None, is_cancelled: false };
         self.all.lock().insert(task, known);
         Job {
             jobs: Arc::clone(self),
@@ -94,7 +96,12 @@ impl Jobs {
 
     /// Keeps what cancels the task, while it is there.
     pub(super) fn keep(&self, task: u64, handle: JoinHandle<()>) {
-        if let Some(known) = self.all.lock().get_mut(&task) {
+        let mut all = self.all.lock();
+        let Some(known) = all.get_mut(&task) else { return };
+        if known.is_cancelled {
+            drop(all);
+            handle.cancel();
+        } else {
             known.handle = Some(handle);
         }
     }
@@ -102,7 +109,10 @@ impl Jobs {
     /// Cancels a task; its end answers.
     pub(super) fn cancel(&self, task: u64) {
         // Taken out of the lock: the end of a task comes here.
-        let handle = self.all.lock().get_mut(&task).and_then(|known| known.handle.take());
+        let handle = self.all.lock().get_mut(&task).and_then(|known| {
+            known.is_cancelled = true;
+            known.handle.take()
+        });
         handle.inspect(JoinHandle::cancel);
     }
 
@@ -305,5 +315,78 @@ fn kind(ended: &Ended) -> &'static str {
         Ended::TimedOut => "timed out",
         Ended::TooLarge { .. } => "too large",
         Ended::NoHandler => "no handler",
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(model_check))]
+mod tests {
+    use super::*;
+    use crate::cluster::wire::{self, FRAME_MAX};
+    use std::io::Read;
+    use std::sync::mpsc::channel;
+
+    /// The tasks of a worker, and what its master reads.
+    fn worker() -> (Arc<Jobs>, Arc<Out>, UnixStream) {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        (Arc::default(), Arc::new(Link::new(Arc::new(ours))), theirs)
+    }
+
+    /// The tasks that were answered.
+    fn answered(out: Arc<Out>, mut master: UnixStream) -> Vec<u64> {
+        drop(out);
+        let mut bytes = Vec::new();
+        master.read_to_end(&mut bytes).unwrap();
+        let mut buf = bytes::BytesMut::from(&bytes[..]);
+        let next = || wire::decode(&mut buf, FRAME_MAX).unwrap();
+        std::iter::from_fn(next)
+            .map(|frame| match frame {
+                Frame::Done(done) => done.task,
+                other => panic!("{}", other.name()),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn what_has_begun_is_not_given_back() {
+        let (jobs, out, master) = worker();
+        let begin = |task| jobs.begin(task, 0, &out, FRAME_MAX);
+        let (mut begun, mut waits, ended) = (begin(1), begin(2), begin(3));
+        assert!(begun.may_begin());
+        drop(ended);
+        assert_eq!(jobs.count(), (1, 1));
+        assert_eq!((jobs.recall(), jobs.recall()), (vec![2], vec![]));
+        assert!(!waits.may_begin());
+        drop((begun, waits));
+        assert_eq!(jobs.count(), (0, 0));
+        assert_eq!(answered(out, master), [3, 1]);
+    }
+
+    #[test]
+    fn a_worker_drains_when_the_last_task_is_answered() {
+        let (jobs, out, master) = worker();
+        let (first, second) =
+            (jobs.begin(1, 0, &out, FRAME_MAX), jobs.begin(2, 0, &out, FRAME_MAX));
+        let (exit, exits) = channel();
+        jobs.drain(|| true, move || exit.send(()).unwrap());
+        drop(first);
+        assert!(exits.try_recv().is_err());
+        assert_eq!(jobs.recall(), [2]);
+        drop(second);
+        assert!(exits.try_recv().is_ok());
+        assert_eq!(answered(out, master), [1]);
+    }
+
+    #[test]
+    fn a_worker_does_not_drain_while_a_task_is_about_to_begin() {
+        let jobs = Jobs::default();
+        let (exit, exits) = channel();
+        let last = Arc::new(AtomicU8::new(0));
+        let is_last = Arc::clone(&last);
+        jobs.drain(move || is_last.load(Relaxed) == 1, move || exit.send(()).unwrap());
+        assert!(exits.try_recv().is_err());
+        last.store(1, Relaxed);
+        jobs.look_whether_drained();
+        assert!(exits.try_recv().is_ok());
     }
 }

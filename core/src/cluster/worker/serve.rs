@@ -58,7 +58,10 @@ pub fn serve(socket: UnixStream, setup: Setup, app: App, listener: Option<OwnedF
 
 fn obey(crew: &Arc<Crew>, out: &Arc<Out>, door: Option<&Arc<accept::Door>>, frame: Frame) {
     match frame {
-        Frame::Task(task) => crew.run(task, out, ()),
+        Frame::Task(task) => {
+            let job = crew.begin(&task, out);
+            crew.run(task, job, Heard(Arc::clone(out)));
+        }
         Frame::Cancel { task } => crew.jobs.cancel(task),
         Frame::Recall => {
             // Connections stay where they were accepted.
@@ -66,9 +69,7 @@ fn obey(crew: &Arc<Crew>, out: &Arc<Out>, door: Option<&Arc<accept::Door>>, fram
             say(out, &Frame::Returned { tasks });
         }
         Frame::Ask => {
-            let report = crew.report();
-            let json = serde_json::to_vec(&report).expect("a report is plain data").into();
-            say(out, &Frame::Report { json });
+            say(out, &Frame::Report { json: crew.report() });
         }
         Frame::Drain => {
             let out = Arc::clone(out);
@@ -87,6 +88,17 @@ fn obey(crew: &Arc<Crew>, out: &Arc<Out>, door: Option<&Arc<accept::Door>>, fram
     }
 }
 
+/// Dropped after an answer: where the master cannot be told, this process is of no use.
+struct Heard(Arc<Out>);
+
+impl Drop for Heard {
+    fn drop(&mut self) {
+        if self.0.is_dead() {
+            exit(3)
+        }
+    }
+}
+
 fn say(out: &Out, frame: &Frame) {
     out.put(frame);
     out.flush();
@@ -100,7 +112,7 @@ fn name_thread(name: &str) {
 }
 
 /// Ends the process at once: threads that compute are not waited for, nothing is unwound.
-fn exit(status: i32) -> ! {
+pub(super) fn exit(status: i32) -> ! {
     // SAFETY: ends the process; nothing of it is used afterwards.
     unsafe { libc::_exit(status) }
 }

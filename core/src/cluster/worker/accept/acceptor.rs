@@ -2,7 +2,7 @@
 
 use super::door::Door;
 use super::reactor::Reactor;
-use super::take;
+use super::{LACK, is_lack, take};
 use crate::cluster::accept::{AcceptWait, Backoff};
 use crate::cluster::worker::connection::{Connection, Found};
 use crate::sync::serve;
@@ -74,17 +74,27 @@ impl Acceptor {
             }
             if door.accept.wait == AcceptWait::Blocking {
                 let taken = take(&self.listener);
-                let _held = member.acquire();
-                if let Ok(socket) = taken {
-                    self.admit(Connection::new(socket, door.frame_max));
+                let held = member.acquire();
+                match taken {
+                    Ok(socket) => self.admit(Connection::new(socket, door.frame_max)),
+                    Err(error) => {
+                        drop(held);
+                        rest(&error);
+                    }
                 }
                 continue;
             }
-            let _held = member.acquire();
+            let held = member.acquire();
             for _ in 0..door.accept.burst {
-                // Another worker was faster, or that was all.
-                let Ok(socket) = take(&self.listener) else { break };
-                self.admit(Connection::new(socket, door.frame_max));
+                match take(&self.listener) {
+                    Ok(socket) => self.admit(Connection::new(socket, door.frame_max)),
+                    // Another worker was faster, or that was all.
+                    Err(error) => {
+                        drop(held);
+                        rest(&error);
+                        break;
+                    }
+                }
             }
         }
     }
@@ -140,5 +150,12 @@ impl Acceptor {
             Found::Nothing => self.reactor.watch(connection, None),
             Found::End => {}
         }
+    }
+}
+
+/// Waits where something lacks.
+fn rest(error: &io::Error) {
+    if is_lack(error) {
+        std::thread::sleep(LACK);
     }
 }

@@ -106,9 +106,10 @@ impl Door {
     /// Runs a request that was read: its client hears that it is accepted, then how it ended; then
     /// `after` is dropped.
     pub(super) fn run(&self, task: Task, out: &Arc<Out>, after: impl Send + 'static) {
+        let job = self.crew.begin(&task, out);
         out.put(&Frame::Accepted { pid: std::process::id() });
         out.flush();
-        self.crew.run(task, out, after);
+        self.crew.run(task, job, after);
     }
 }
 

@@ -14,11 +14,14 @@ pub(super) use door::Door;
 use super::crew::Crew;
 use crate::cluster::accept::{Accept, AcceptWait};
 use crate::cluster::setup::Setup;
+use crate::cluster::worker::serve::exit;
+use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Begins to accept.
 ///
@@ -42,10 +45,27 @@ pub(super) fn open(
     Ok(door)
 }
 
+/// How long a worker waits that has no descriptor for a connection: until some have ended.
+const LACK: Duration = Duration::from_millis(10);
+
+/// Whether a connection could not be taken for a lack of something, which may end.
+///
+/// A worker that can never take one again ends: others may serve what waits for it.
+fn is_lack(error: &io::Error) -> bool {
+    match Errno::from_io_error(error) {
+        Some(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) => false,
+        Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => true,
+        _ => {
+            eprintln!("gvl_lab: a worker cannot accept connections: {error}");
+            exit(4)
+        }
+    }
+}
+
 /// Takes the next connection, of the same user.
 ///
 /// # Errors
-/// There is none now.
+/// There is none now, or something lacks for it.
 fn take(listener: &OwnedFd) -> io::Result<UnixStream> {
     loop {
         let socket = accept_with(listener, SocketFlags::CLOEXEC)?;

@@ -1,7 +1,7 @@
 //! Accepting on the event loop itself: nothing is accepted or read while a poll is long.
 
 use super::door::Door;
-use super::take;
+use super::{LACK, is_lack, take};
 use crate::cluster::worker::connection::{Connection, Found};
 use crate::executor::{EventLoop, TaskOptions};
 use std::os::fd::OwnedFd;
@@ -31,9 +31,17 @@ async fn accept(door: &Arc<Door>, on: &Weak<EventLoop>, listener: AsyncFd<OwnedF
         }
         let mut taken = 0;
         while taken < door.accept.burst {
-            let Ok(socket) = take(listener.get_ref()) else {
-                ready.clear_ready();
-                break;
+            let socket = match take(listener.get_ref()) {
+                Ok(socket) => socket,
+                // There may be more.
+                Err(error) if is_lack(&error) => {
+                    tokio::time::sleep(LACK).await;
+                    break;
+                }
+                Err(_) => {
+                    ready.clear_ready();
+                    break;
+                }
             };
             taken += 1;
             let connection = Connection::new(socket, door.frame_max);

@@ -1,6 +1,6 @@
 //! One worker process from its start to its end: what it says is read until it is gone.
 
-use super::desk::Station;
+use super::desk::{Desk, Station};
 use super::dispatch::WorkerId;
 use super::keeper::Keeper;
 use super::launch::Process;
@@ -8,6 +8,7 @@ use super::link::Link;
 use super::wire::{self, Frame, WireError};
 use crate::executor::Exit;
 use bytes::BytesMut;
+use rustix::net::{RecvFlags, recv};
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -185,9 +186,11 @@ impl Life {
         Gone { announced }
     }
 
-    /// Reads and obeys what is there.
+    /// Obeys what was read, then reads and obeys what is there. Called at once after the hello, whose
+    /// reading left the socket readable.
     fn hear(&mut self, keeper: &Keeper) -> io::Result<Heard> {
-        let mut drains = false;
+        // With its hello a worker may have said more.
+        let mut drains = self.obey(keeper).map_err(io::Error::other)?;
         let mut turn = 0;
         while turn < TURN {
             make_room(&mut self.buf, keeper.frame_max);
@@ -206,15 +209,19 @@ impl Life {
         Ok(Heard::Frames { drains })
     }
 
+    /// Obeys the frames that are there; whether the worker says that it ends.
     fn obey(&mut self, keeper: &Keeper) -> Result<bool, WireError> {
         let mut done = Vec::new();
         let mut rest = Vec::new();
-        while let Some(frame) = wire::decode(&mut self.buf, keeper.frame_max)? {
-            match frame {
-                Frame::Done(one) => done.push(one),
-                other => rest.push(other),
+        let end = loop {
+            match wire::decode(&mut self.buf, keeper.frame_max) {
+                Ok(Some(Frame::Done(one))) => done.push(one),
+                Ok(Some(other)) => rest.push(other),
+                Ok(None) => break Ok(()),
+                // What came before it counts.
+                Err(error) => break Err(error),
             }
-        }
+        };
         let id = self.id;
         if !done.is_empty() {
             keeper.shared.change(|desk, acts| desk.done(id, done, acts));
@@ -223,7 +230,10 @@ impl Life {
         for frame in rest {
             match frame {
                 Frame::Returned { tasks } => {
-                    keeper.shared.change(|desk, acts| desk.returned(id, &tasks, acts));
+                    let asked = |desk: &mut Desk, acts: &mut _| desk.returned(id, &tasks, acts);
+                    if !keeper.shared.change(asked) {
+                        return Err(WireError::Unexpected { frame: "Returned" });
+                    }
                 }
                 Frame::Report { json } => {
                     let report = serde_json::from_slice(&json);
@@ -239,13 +249,13 @@ impl Life {
                 }
             }
         }
-        Ok(drains)
+        end.map(|()| drains)
     }
 
     /// Whether nothing is left to read, after the process has ended.
     fn has_no_more(&self) -> bool {
-        let mut byte = [0; 1];
-        matches!(self.socket.try_read(&mut byte), Ok(0) | Err(_))
+        let look = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+        !matches!(recv(&*self.socket, &mut [0; 1], look), Ok((_, 1)))
     }
 
     /// A way to kill the worker while it runs.

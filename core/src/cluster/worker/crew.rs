@@ -20,7 +20,7 @@ pub(super) struct Crew {
     pub(super) jobs: Arc<Jobs>,
     app: App,
     kind: Kind,
-    frame_max: u32,
+    pub(super) frame_max: u32,
     pub(super) lock: Arc<Lock>,
 }
 

@@ -8,8 +8,8 @@ use super::reading::Reading;
 use super::signals;
 use crate::cluster::app::App;
 use crate::cluster::link::Link;
-use crate::cluster::setup::Setup;
-use crate::cluster::wire::{Frame, Hello, VERSION};
+use crate::cluster::setup::{Setup, WorkerReport};
+use crate::cluster::wire::{Frame, HANDLERS_MAX, Hello, VERSION};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -37,7 +37,15 @@ pub fn serve(socket: UnixStream, setup: Setup, app: App, listener: Option<OwnedF
         Ok((crew, door))
     });
     let (crew, door) = ready.unwrap_or_else(|why| refuse(&socket, why));
-    let hello = Hello { version: VERSION, pid: std::process::id(), handlers: crew.handlers() };
+    let handlers = crew.handlers();
+    if handlers.len() > HANDLERS_MAX {
+        let count = handlers.len();
+        refuse(
+            &socket,
+            format!("{count} handlers are not allowed, expected at most {HANDLERS_MAX}"),
+        );
+    }
+    let hello = Hello { version: VERSION, pid: std::process::id(), handlers };
     say(&out, &Frame::Hello(hello));
     let mut reading = Reading::new(setup.frame_max);
     loop {
@@ -67,8 +75,13 @@ fn obey(crew: &Arc<Crew>, out: &Arc<Out>, door: Option<&Arc<accept::Door>>, fram
         }
         Frame::Ask => {
             let report = crew.report();
-            let json = serde_json::to_vec(&report).expect("a report is plain data").into();
-            say(out, &Frame::Report { json });
+            // What the application adds may be too much; the master takes nothing for an empty one.
+            let shorter = WorkerReport { app: serde_json::Value::Null, ..report.clone() };
+            let json = [report, shorter]
+                .iter()
+                .map(|report| serde_json::to_vec(report).expect("a report is plain data"))
+                .find(|json| json.len() < crew.frame_max as usize);
+            say(out, &Frame::Report { json: json.unwrap_or_default().into() });
         }
         Frame::Drain => {
             let out = Arc::clone(out);

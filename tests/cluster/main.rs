@@ -12,6 +12,7 @@ mod ends;
 mod launchers;
 mod limits;
 mod orphans;
+mod protocol;
 mod scaling;
 mod tasks;
 mod upgrade;
@@ -32,6 +33,7 @@ fn main() {
         ends::trials(),
         scaling::trials(),
         launchers::trials(),
+        protocol::trials(),
         orphans::trials(),
         upgrade::trials(),
         chaos::trials(),

@@ -10,6 +10,7 @@ trials![
     payloads_of_any_length_up_to_the_limit,
     a_payload_over_the_limit_is_refused,
     a_result_over_the_limit_is_its_tasks_error,
+    short_payloads_leave_room_for_all_else,
     a_full_queue_refuses_or_waits,
     ten_thousand_tasks_before_a_slow_worker_take_bounded_memory,
     bytes_in_flight_are_bounded,
@@ -49,6 +50,17 @@ fn a_result_over_the_limit_is_its_tasks_error() {
     assert_eq!(most.bytes.len(), 1 << 20);
     let error = cluster.submit("make", "1048577").unwrap().wait().unwrap_err();
     assert_eq!(error, TaskError::TooLarge { size: (1 << 20) + 1, limit: 1 << 20 });
+    assert_eq!(pids(&cluster), before);
+}
+
+fn short_payloads_leave_room_for_all_else() {
+    let cluster = small(1).threads(30, 30).payload_max(1).build().unwrap();
+    let before = pids(&cluster);
+    assert_eq!(cluster.submit("echo", "x").unwrap().wait().unwrap().bytes, "x");
+    let error = cluster.submit("fail", "x").unwrap().wait().unwrap_err();
+    assert_eq!(error, TaskError::Failed("told to fail: x".to_owned()));
+    let reports = cluster.reports(Duration::from_secs(60));
+    assert_eq!(reports[0].2.gvl.len(), 30);
     assert_eq!(pids(&cluster), before);
 }
 

@@ -13,6 +13,7 @@ mod launchers;
 mod limits;
 mod odd;
 mod orphans;
+mod protocol;
 mod scaling;
 mod tasks;
 mod upgrade;
@@ -34,6 +35,7 @@ fn main() {
         ends::trials(),
         scaling::trials(),
         launchers::trials(),
+        protocol::trials(),
         orphans::trials(),
         upgrade::trials(),
         odd::trials(),

@@ -294,7 +294,7 @@ impl ClusterBuilder {
     }
 
     fn frame_max(&self) -> u32 {
-        self.payload_max + wire::OVERHEAD_MAX
+        (self.payload_max + wire::OVERHEAD_MAX).max(wire::FRAME_MIN)
     }
 
     /// Tasks that a worker has at once.

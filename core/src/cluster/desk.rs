@@ -74,6 +74,8 @@ pub(super) struct Station {
     /// Asks for the worker's death.
     pub(super) kill: Arc<Notify>,
     pub(super) draining: bool,
+    /// How often it was asked for what it has not begun, and has not answered.
+    recalls: u32,
     /// Tasks that it has.
     pub(super) running: u64,
     /// Tasks that it answered with a value.
@@ -217,6 +219,7 @@ impl Desk {
     pub(super) fn close(&mut self, id: WorkerId, acts: &mut Acts) {
         let Some(station) = self.stations.get_mut(&id) else { return };
         if !std::mem::replace(&mut station.draining, true) {
+            station.recalls += 1;
             acts.send(&station.link, &Frame::Recall);
             acts.send(&station.link, &Frame::Drain);
         }
@@ -258,8 +261,13 @@ impl Desk {
         }
     }
 
-    /// A worker gave back tasks that it has not begun.
-    pub(super) fn returned(&mut self, id: WorkerId, tasks: &[u64], acts: &mut Acts) {
+    /// A worker gave back tasks that it has not begun; whether it was asked to. One that was not
+    /// could do so for ever.
+    #[must_use]
+    pub(super) fn returned(&mut self, id: WorkerId, tasks: &[u64], acts: &mut Acts) -> bool {
+        let recalls = self.stations.get_mut(&id).map(|station| &mut station.recalls);
+        let Some(recalls) = recalls.filter(|recalls| **recalls > 0) else { return false };
+        *recalls -= 1;
         let mut again = Vec::new();
         for task in tasks {
             let Some(entry) = self.tasks.get_mut(task).filter(|e| e.at == At::Worker(id)) else {
@@ -280,6 +288,7 @@ impl Desk {
         self.lanes.recalled(id);
         self.lanes.queue_again(again);
         self.feed_all(acts);
+        true
     }
 
     /// A worker is gone: what it had is lost, or runs again. `announced`: it said that it would end.
@@ -457,8 +466,9 @@ impl Desk {
 
     fn recall(&mut self, acts: &mut Acts) {
         if let Some(id) = self.lanes.recall()
-            && let Some(station) = self.stations.get(&id)
+            && let Some(station) = self.stations.get_mut(&id)
         {
+            station.recalls += 1;
             acts.send(&station.link, &Frame::Recall);
         }
     }
@@ -585,6 +595,10 @@ impl Desk {
         handler: &str,
     ) -> Result<Reply, TaskError> {
         match done.ended {
+            // Where payloads are short, a frame has room for more.
+            Ended::Ok(bytes) if bytes.len() as u64 > self.payload_max => {
+                Err(TaskError::TooLarge { size: bytes.len() as u64, limit: self.payload_max })
+            }
             Ended::Ok(bytes) => Ok(Reply { bytes, pid, submitted, timings: done.timings }),
             Ended::Failed(why) => Err(TaskError::Failed(why)),
             Ended::Panicked(message) => Err(TaskError::Panicked(message)),
@@ -608,8 +622,8 @@ impl Entry {
 impl Station {
     pub(super) fn new(number: u32, pid: u32, link: &Arc<Link>, kill: &Arc<Notify>) -> Self {
         let (link, kill) = (Arc::clone(link), Arc::clone(kill));
-        let (draining, running, ok, failed, report) = (false, 0, 0, 0, None);
-        Self { number, pid, link, kill, draining, running, ok, failed, report }
+        let (draining, recalls, running, ok, failed, report) = (false, 0, 0, 0, 0, None);
+        Self { number, pid, link, kill, draining, recalls, running, ok, failed, report }
     }
 }
 

@@ -1,6 +1,6 @@
 //! One worker process from its start to its end: what it says is read until it is gone.
 
-use super::desk::Station;
+use super::desk::{Desk, Station};
 use super::dispatch::WorkerId;
 use super::keeper::Keeper;
 use super::launch::Process;
@@ -71,7 +71,7 @@ impl Life {
         let socket = Arc::new(socket.map_err(|error| error.to_string())?);
         let mut buf = BytesMut::new();
         let hello =
-            tokio::time::timeout(keeper.boot_max, hello(&socket, &mut buf, frame_max(keeper)));
+            tokio::time::timeout(keeper.boot_max, hello(&socket, &mut buf, keeper.frame_max));
         let hello = match hello.await {
             Ok(Ok(hello)) => hello,
             Ok(Err(Silent::Said(why))) => {
@@ -187,13 +187,15 @@ impl Life {
         Gone { announced }
     }
 
-    /// Reads and obeys what is there.
+    /// Obeys what was read, then reads and obeys what is there. Called at once after the hello, whose
+    /// reading left the socket readable.
     fn hear(&mut self, keeper: &Keeper) -> io::Result<Heard> {
-        let mut drains = false;
+        // With its hello a worker may have said more.
+        let mut drains = self.obey(keeper).map_err(io::Error::other)?;
         let mut turn = 0;
         let mut more = true;
         while more && turn < TURN {
-            make_room(&mut self.buf, frame_max(keeper));
+            make_room(&mut self.buf, keeper.frame_max);
             match self.socket.try_read_buf(&mut self.buf) {
                 Ok(0) => return Ok(Heard::End),
                 Ok(n) => turn += n,
@@ -209,15 +211,19 @@ impl Life {
         Ok(Heard::Frames { drains, more })
     }
 
+    /// Obeys the frames that are there; whether the worker says that it ends.
     fn obey(&mut self, keeper: &Keeper) -> Result<bool, WireError> {
         let mut done = Vec::new();
         let mut rest = Vec::new();
-        while let Some(frame) = wire::decode(&mut self.buf, frame_max(keeper))? {
-            match frame {
-                Frame::Done(one) => done.push(one),
-                other => rest.push(other),
+        let end = loop {
+            match wire::decode(&mut self.buf, keeper.frame_max) {
+                Ok(Some(Frame::Done(one))) => done.push(one),
+                Ok(Some(other)) => rest.push(other),
+                Ok(None) => break Ok(()),
+                // What came before it counts.
+                Err(error) => break Err(error),
             }
-        }
+        };
         let id = self.id;
         if !done.is_empty() {
             keeper.shared.change(|desk, acts| desk.done(id, done, acts));
@@ -226,7 +232,10 @@ impl Life {
         for frame in rest {
             match frame {
                 Frame::Returned { tasks } => {
-                    keeper.shared.change(|desk, acts| desk.returned(id, &tasks, acts));
+                    let asked = |desk: &mut Desk, acts: &mut _| desk.returned(id, &tasks, acts);
+                    if !keeper.shared.change(asked) {
+                        return Err(WireError::Unexpected { frame: "Returned" });
+                    }
                 }
                 Frame::Report { json } => {
                     let report = serde_json::from_slice(&json);
@@ -242,7 +251,7 @@ impl Life {
                 }
             }
         }
-        Ok(drains)
+        end.map(|()| drains)
     }
 
     /// A way to kill the worker while it runs.
@@ -304,11 +313,6 @@ async fn hello(
             Err(_) => return Err(Silent::Gone),
         }
     }
-}
-
-/// The longest frame that a worker may send.
-fn frame_max(keeper: &Keeper) -> u32 {
-    keeper.frame_max.max(wire::OWN_MAX)
 }
 
 /// Makes room for the next bytes: a chunk, or what the next frame still lacks.

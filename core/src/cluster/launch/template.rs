@@ -9,7 +9,7 @@ use super::process::exit_of;
 use super::socket::send_some;
 use super::{threads, title};
 use crate::cluster::app::App;
-use crate::cluster::worker::{load_app, read_setup, receive, serve};
+use crate::cluster::worker::{WHY_MAX, load_app, read_setup, receive, serve};
 use crate::executor::Exit;
 use bytes::BytesMut;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -33,9 +33,6 @@ enum Side {
     /// The child, with its socket.
     Worker(OwnedFd),
 }
-
-/// The longest reason that is told, in characters.
-const WHY_MAX: usize = 8 << 10;
 
 /// Loads the application and forks workers until the master is gone.
 pub(in super::super) fn run(

@@ -1,6 +1,6 @@
 //! From bytes to a message.
 
-use super::{Done, Ended, Frame, Hello, Task, Timings, WireError};
+use super::{Done, Ended, Frame, HANDLERS_MAX, Hello, Task, Timings, WireError};
 use bytes::{Buf, Bytes, BytesMut};
 use std::time::Duration;
 
@@ -8,7 +8,8 @@ use std::time::Duration;
 /// does not keep the whole buffer alive.
 const STAYS: usize = 16 << 10;
 
-/// Takes the next message from the front of `buf`; `None` while it is not all there.
+/// Takes the next message from the front of `buf`; `None` while it is not all there. `limit`: the
+/// longest frame, its length left out.
 ///
 /// # Errors
 /// The bytes are no message. `buf` is of no use then.
@@ -62,7 +63,7 @@ impl Rest {
     fn hello(&mut self) -> Option<Frame> {
         let (version, pid) = (self.u16()?, self.u32()?);
         let mut handlers = Vec::new();
-        while !self.0.is_empty() {
+        while !self.0.is_empty() && handlers.len() < HANDLERS_MAX {
             handlers.push(self.name()?);
         }
         Some(Frame::Hello(Hello { version, pid, handlers }))
@@ -96,7 +97,7 @@ impl Rest {
     }
 
     fn returned(&mut self) -> Option<Frame> {
-        let mut tasks = Vec::new();
+        let mut tasks = Vec::with_capacity(self.0.len() / 8);
         while !self.0.is_empty() {
             tasks.push(self.u64()?);
         }
@@ -104,7 +105,7 @@ impl Rest {
     }
 
     fn name(&mut self) -> Option<String> {
-        let length = usize::from(self.u8()?);
+        let length = usize::from(self.u8().filter(|length| *length > 0)?);
         let name = (self.0.len() >= length).then(|| self.0.split_to(length))?;
         std::str::from_utf8(&name).ok().map(str::to_owned)
     }

@@ -5,6 +5,11 @@ use bytes::{BufMut, Bytes, BytesMut};
 
 /// Appends the frame to `out`, all but the payload at its end, which is given back: appended next,
 /// or written after `out` without a copy.
+///
+/// # Panics
+/// If a handler's name is longer than [`NAME_MAX`](super::NAME_MAX), or the frame longer than its
+/// length can say. That names are not empty, handlers not too many and frames not longer than the
+/// other side allows is the caller's affair.
 #[must_use = "a frame without its payload is none"]
 pub fn put(frame: &Frame, out: &mut BytesMut) -> Bytes {
     let start = out.len();
@@ -76,7 +81,7 @@ fn put_done(done: &Done, out: &mut BytesMut) -> Bytes {
     payload
 }
 
-/// A name, cut at the longest that there may be: callers check.
+/// A name after its length, which callers check.
 fn put_name(name: &str, out: &mut BytesMut) {
     let length = u8::try_from(name.len()).expect("names are checked against their limit");
     out.put_u8(length);

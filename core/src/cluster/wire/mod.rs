@@ -2,7 +2,7 @@
 //!
 //! [`Frame`] is what is said, `encode` and `decode` are how it looks; `PROTOCOL.md` in this folder
 //! tells it for other languages. Pure: no socket here. Invariant: no input makes `decode` panic,
-//! or allocate more than was received.
+//! or allocate more than what was received and the names of [`HANDLERS_MAX`] handlers.
 
 mod decode;
 mod encode;
@@ -24,15 +24,18 @@ pub const VERSION: u16 = 1;
 /// The longest frame by default, the length itself left out: 16 MiB.
 pub const FRAME_MAX: u32 = 16 << 20;
 
+/// The least that a frame's limit is, however short payloads are: [`Frame::Hello`] and a
+/// [`Frame::Report`] have to fit, too.
+pub const FRAME_MIN: u32 = 2 << 20;
+
 /// What is added to a payload at most, so that a payload's limit can be told from a frame's.
 pub const OVERHEAD_MAX: u32 = 1024;
 
-/// What a worker says of itself may be so long at least, however short the payloads are: its
-/// handlers' names, its report.
-pub const OWN_MAX: u32 = 1 << 20;
-
 /// The longest name of a handler, in bytes.
 pub const NAME_MAX: usize = 255;
+
+/// The most handlers of a worker.
+pub const HANDLERS_MAX: usize = 4096;
 
 /// One message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,7 +95,7 @@ pub struct Hello {
     pub version: u16,
     /// Its process.
     pub pid: u32,
-    /// The handlers that it has, by name.
+    /// The handlers that it has, by name: of 1 to [`NAME_MAX`] bytes, [`HANDLERS_MAX`] at most.
     pub handlers: Vec<String>,
 }
 

@@ -28,8 +28,12 @@ pub(super) fn run(
     }
 }
 
+/// The longest reason that is told, in characters.
+pub const WHY_MAX: usize = 8 << 10;
+
 /// Tells the master why there is no worker here, and ends the process.
 pub(super) fn refuse(mut socket: &UnixStream, why: String) -> ! {
+    let why = why.chars().take(WHY_MAX).collect();
     let mut out = BytesMut::new();
     let text = wire::put(&Frame::Refused { why }, &mut out);
     out.extend_from_slice(&text);

@@ -6,7 +6,7 @@ use crate::cluster::app::{App, Handler};
 use crate::cluster::setup::{
     LongPollReport, LoopReport, Serving, Setup, ThreadReport, WorkerReport,
 };
-use crate::cluster::wire::{Ended, OVERHEAD_MAX, OWN_MAX, Task};
+use crate::cluster::wire::{Ended, OVERHEAD_MAX, Task};
 use crate::error::Error;
 use crate::executor::{EventLoop, Executor, JoinHandle, LoopStats, Rejected, TaskOptions};
 use crate::gvl::lock::Lock;
@@ -21,7 +21,7 @@ pub(super) struct Crew {
     pub(super) jobs: Arc<Jobs>,
     app: App,
     kind: Kind,
-    frame_max: u32,
+    pub(super) frame_max: u32,
     pub(super) lock: Arc<Lock>,
 }
 
@@ -162,7 +162,7 @@ impl Crew {
         let json = |report: &WorkerReport| serde_json::to_vec(report).expect("it is plain data");
         let mut report = WorkerReport { app, ..self.own_report() };
         let mut bytes = json(&report);
-        if bytes.len() > (self.frame_max.max(OWN_MAX) - OVERHEAD_MAX) as usize {
+        if bytes.len() > (self.frame_max - OVERHEAD_MAX) as usize {
             report.app.take();
             bytes = json(&report);
         }

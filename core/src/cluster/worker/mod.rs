@@ -13,7 +13,7 @@ mod reading;
 mod serve;
 mod signals;
 
-pub(super) use boot::{load_app, read_setup, receive};
+pub(super) use boot::{WHY_MAX, load_app, read_setup, receive};
 pub(super) use serve::serve;
 
 use super::app::App;

@@ -9,7 +9,7 @@ use super::signals;
 use crate::cluster::app::App;
 use crate::cluster::link::Link;
 use crate::cluster::setup::Setup;
-use crate::cluster::wire::{Frame, Hello, VERSION};
+use crate::cluster::wire::{Frame, HANDLERS_MAX, Hello, VERSION};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -37,7 +37,15 @@ pub fn serve(socket: UnixStream, setup: Setup, app: App, listener: Option<OwnedF
         Ok((crew, door))
     });
     let (crew, door) = ready.unwrap_or_else(|why| refuse(&socket, why));
-    let hello = Hello { version: VERSION, pid: std::process::id(), handlers: crew.handlers() };
+    let handlers = crew.handlers();
+    if handlers.len() > HANDLERS_MAX {
+        let count = handlers.len();
+        refuse(
+            &socket,
+            format!("{count} handlers are not allowed, expected at most {HANDLERS_MAX}"),
+        );
+    }
+    let hello = Hello { version: VERSION, pid: std::process::id(), handlers };
     say(&out, &Frame::Hello(hello));
     let mut reading = Reading::new(setup.frame_max);
     loop {

@@ -59,7 +59,10 @@ impl Door {
         self.closing.store(true, SeqCst);
         // The counter is far from full.
         let _ = rustix::io::write(&self.closed, &1_u64.to_ne_bytes());
+        // Who has looked and is about to wait holds this.
+        let taken = self.taken.lock();
         self.freed.notify_all();
+        drop(taken);
         let door = Arc::clone(self);
         self.crew.jobs.drain(move || door.reading.load(SeqCst) == 0, exit);
     }
@@ -126,5 +129,70 @@ impl Drop for Reading<'_> {
         if self.0.is_closing() {
             self.0.crew.jobs.look_whether_drained();
         }
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(model_check))]
+mod tests {
+    use super::*;
+    use crate::cluster::accept::{AcceptWait, Backoff, Between};
+    use crate::cluster::app::App;
+    use crate::cluster::setup::Serving;
+    use std::sync::mpsc::channel;
+
+    fn door() -> Arc<Door> {
+        let accept = Accept {
+            wait: AcceptWait::Herd,
+            only_when_free: true,
+            backoff: Backoff::None,
+            burst: 1,
+            between: Between::Closed,
+        };
+        let setup = Setup {
+            name: "pool".to_owned(),
+            number: 0,
+            frame_max: 1 << 20,
+            gvl: "none".into(),
+            serving: Serving::Threads { min: 1, max: 1, one_task: false },
+            accept: Some(accept),
+            workers: 1,
+            app: String::new(),
+        };
+        let crew = Arc::new(Crew::start(&setup, App::new(String::new())).unwrap());
+        Arc::new(Door::new(&crew, &setup, accept).unwrap())
+    }
+
+    #[test]
+    fn a_worker_does_not_end_while_a_request_is_read() {
+        let door = door();
+        let reading = door.read().unwrap();
+        let (exit, exits) = channel();
+        door.close(move || exit.send(()).unwrap());
+        assert!(exits.try_recv().is_err());
+        // Nothing is begun any more, and who tries keeps nobody.
+        assert!(door.read().is_none() && exits.try_recv().is_err());
+        drop(reading);
+        assert!(exits.try_recv().is_ok());
+    }
+
+    #[test]
+    fn who_waits_for_a_place_is_let_go_by_its_end_and_by_the_doors() {
+        let door = door();
+        let place = door.place();
+        let waiting = std::thread::spawn({
+            let door = Arc::clone(&door);
+            move || door.wait_until_free(1)
+        });
+        drop(place);
+        waiting.join().unwrap();
+        let _place = door.place();
+        let waiting = std::thread::spawn({
+            let door = Arc::clone(&door);
+            move || door.wait_until_free(1)
+        });
+        door.close(|| {});
+        waiting.join().unwrap();
+        assert_eq!(door.under_way(), 1);
     }
 }

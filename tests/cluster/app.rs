@@ -27,7 +27,13 @@ pub fn load(app: &mut App) -> Result<(), Box<dyn std::error::Error>> {
     }
     if app.setup() == "threads" {
         let own = std::thread::Builder::new().name("app's own".to_owned());
-        own.spawn(|| std::thread::sleep(Duration::from_secs(3600)))?;
+        // It takes its name as it begins.
+        let (begins, begun) = std::sync::mpsc::channel();
+        own.spawn(move || {
+            begins.send(()).expect("the one who waits for it");
+            std::thread::sleep(Duration::from_secs(3600));
+        })?;
+        begun.recv()?;
     }
     if app.setup() == "joined" {
         std::thread::spawn(|| {}).join().expect("it does nothing");

@@ -191,7 +191,7 @@ impl<J> Queue<J> {
         loop {
             while looks > 0 && self.length() == 0 {
                 looks -= 1;
-                if looks % LOOKS_A_YIELD == 0 {
+                if looks.is_multiple_of(LOOKS_A_YIELD) {
                     // Whoever could submit may wait for this core.
                     std::thread::yield_now();
                 } else {

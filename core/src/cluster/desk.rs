@@ -416,6 +416,16 @@ impl Desk {
         None
     }
 
+    /// Whether the outcome of a task is likely to come sooner than a thread falls asleep and wakes:
+    /// its worker has no other, and its tasks are short.
+    pub(super) fn is_near(&self, task: u64) -> bool {
+        let Some(At::Worker(id)) = self.tasks.get(&task).map(|entry| entry.at) else {
+            return false;
+        };
+        let is_alone = self.stations.get(&id).is_some_and(|station| station.running == 1);
+        is_alone && self.lanes.is_quick(id)
+    }
+
     /// Whether a worker was told to end.
     pub(super) fn is_draining(&self, id: WorkerId) -> bool {
         self.stations.get(&id).is_none_or(|station| station.draining)

@@ -35,6 +35,9 @@ const AHEAD_MAX: u64 = 128;
 /// The most bytes that a worker may have waiting in front of its slots.
 const AHEAD_BYTES: usize = 1 << 20;
 
+/// A task that runs shorter ends before a thread has fallen asleep and woken again.
+const QUICK: Duration = Duration::from_micros(20);
+
 #[derive(Debug)]
 pub(super) struct Lanes {
     mode: Dispatch,
@@ -153,6 +156,12 @@ impl Lanes {
             // The last eight count for most of it.
             lane.run_ns = Some(lane.run_ns.map_or(ran, |mean| mean - mean / 8 + ran / 8));
         }
+    }
+
+    /// Whether a worker's tasks were so short of late that to sleep would take longer.
+    pub(super) fn is_quick(&self, id: WorkerId) -> bool {
+        let lane = self.lanes.iter().find(|lane| lane.id == id);
+        lane.and_then(|lane| lane.run_ns).is_some_and(|ns| u128::from(ns) < QUICK.as_nanos())
     }
 
     /// A worker to ask for what it has not begun, since another one has nothing to do.

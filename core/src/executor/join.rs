@@ -38,6 +38,9 @@ impl<T> JoinHandle<T> {
     /// # Errors
     /// What became of the task, if it has no value.
     pub fn wait(mut self) -> Result<T, TaskError> {
+        if let Kind::Pool(task) = &self.0 {
+            task.look_out();
+        }
         park_until(&mut self, None).expect("a wait without an end gives an outcome")
     }
 

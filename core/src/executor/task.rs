@@ -35,6 +35,8 @@ pub(crate) trait Outcome<T>: Send + Sync {
     /// The outcome, or notes whom to wake when there is one.
     fn poll(&self, waker: &Waker) -> Poll<Result<T, TaskError>>;
     fn end(&self, error: TaskError) -> bool;
+    /// Called by a thread before it sleeps until there is an outcome: looks out for one that is near.
+    fn look_out(&self) {}
     fn is_settled(&self) -> bool;
 }
 

@@ -53,6 +53,7 @@
 //! | [`experiment`] | the file and its builder |
 //! | [`report`] | the document and its views |
 //! | `run` | the way from an experiment to its report |
+//! | [`sweep`] | a grid of experiments |
 //!
 //! Beside them: [`Error`], [`clock`], [`value`], named streams of chance, and the primitives that
 //! the lock is built of.
@@ -73,6 +74,7 @@ mod real;
 pub mod report;
 mod run;
 mod sim;
+pub mod sweep;
 mod sync;
 pub mod value;
 pub mod workload;

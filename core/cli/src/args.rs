@@ -32,6 +32,19 @@ pub enum Command {
         #[command(flatten)]
         options: Options,
     },
+    /// Vary an experiment file over a grid of settings, in virtual time and on all cores.
+    Sweep {
+        /// The experiment file.
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// What to vary: model.threads=1..16, model.workers=1,2,4, load.open.rate=100..900:100, ...
+        ///
+        /// A path in the experiment and its values. Several make a grid, the last varying fastest.
+        #[arg(long = "set", required = true, value_name = "PATH=VALUES")]
+        axes: Vec<String>,
+        #[command(flatten)]
+        options: SweepOptions,
+    },
     /// List the server models and the locks, with their keys and defaults.
     Models,
 }
@@ -66,6 +79,20 @@ pub struct Options {
     /// Print a summary as another tool would.
     #[arg(long, group = "format", value_enum)]
     pub view: Option<View>,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(group = ArgGroup::new("sweep format").multiple(false))]
+pub struct SweepOptions {
+    /// What runs the experiments.
+    #[arg(long, value_enum, default_value_t = EngineName::Sim)]
+    pub engine: EngineName,
+    /// Print JSON: one document with all reports.
+    #[arg(long, group = "sweep format")]
+    pub json: bool,
+    /// Print CSV: a record for each point and model.
+    #[arg(long, group = "sweep format")]
+    pub csv: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -135,9 +162,15 @@ impl Options {
     }
 
     pub fn engine(&self) -> Engine {
-        match self.engine {
-            EngineName::Real => Engine::Real,
-            EngineName::Sim => Engine::Sim,
+        self.engine.engine()
+    }
+}
+
+impl EngineName {
+    pub fn engine(self) -> Engine {
+        match self {
+            Self::Real => Engine::Real,
+            Self::Sim => Engine::Sim,
         }
     }
 }

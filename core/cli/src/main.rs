@@ -8,6 +8,7 @@ mod compare;
 mod output;
 mod progress;
 mod runs;
+mod sweeps;
 
 use args::{Args, Command};
 use std::io::IsTerminal;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
     match args.command {
         Command::Run { files, options } => runs::files(&files, &options),
         Command::Compare { options } => runs::builtin(compare::EXPERIMENTS, &options),
+        Command::Sweep { file, axes, options } => sweeps::file(&file, &axes, &options),
         Command::Models => output::print(&gvl_lab::model::listing().to_string()).into(),
     }
 }

@@ -20,8 +20,16 @@ impl Bar {
     }
 
     pub fn show(&self, progress: &Progress<'_>) {
-        self.0.set_position((progress.done * PARTS as f64) as u64);
+        self.advance(progress.done);
         self.0.set_message(progress.model.to_owned());
+    }
+}
+
+impl Bar {
+    /// From 0 to 1; a bar that is ahead stays there.
+    pub fn advance(&self, done: f64) {
+        let position = (done * PARTS as f64) as u64;
+        self.0.set_position(position.max(self.0.position()));
     }
 }
 

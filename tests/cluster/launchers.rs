@@ -169,11 +169,12 @@ fn workers_inherit_nothing() {
 
 fn threads_are_named_for_their_worker() {
     let cluster = small(2).threads(2, 2).build().unwrap();
-    let snapshot = cluster.snapshot();
-    for (number, process) in snapshot.processes[1..].iter().enumerate() {
-        let names: Vec<_> = process.threads.iter().map(|thread| thread.name.as_str()).collect();
-        for thread in [format!("w{number} t0"), format!("w{number} t1")] {
-            assert!(names.contains(&thread.as_str()), "{names:?}");
-        }
-    }
+    // A thread takes its name as it begins, which may be after its worker serves.
+    until("all threads have their names", || {
+        let snapshot = cluster.snapshot();
+        snapshot.processes[1..].iter().enumerate().all(|(number, process)| {
+            let has = |name: &str| process.threads.iter().any(|thread| thread.name == name);
+            has(&format!("w{number} t0")) && has(&format!("w{number} t1"))
+        })
+    });
 }

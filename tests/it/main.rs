@@ -13,5 +13,6 @@ mod library;
 mod processes;
 mod sim;
 mod statuses;
+mod sweep;
 mod terminal;
 mod workers;

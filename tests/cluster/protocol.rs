@@ -241,9 +241,12 @@ fn is_lost(way: &str, exit: Exit) {
     leaves_nothing(|| {
         let cluster = odd(way).build().unwrap();
         for lost in 1..=2 {
-            let error = cluster.submit("echo", "").unwrap().wait().unwrap_err();
-            let TaskError::WorkerLost { exit: how, .. } = error else { panic!("{way}: {error}") };
-            assert_eq!(how, exit, "{way}");
+            let task = cluster.submit("echo", "").unwrap();
+            match task.wait_for(Duration::from_secs(60)) {
+                Ok(Err(TaskError::WorkerLost { exit: how, .. })) => assert_eq!(how, exit, "{way}"),
+                Ok(other) => panic!("{way}: {other:?}"),
+                Err(_) => panic!("{way}: the task has no end"),
+            }
             until("it is counted", || cluster.stats().counts.workers_lost == lost);
         }
     });

@@ -25,7 +25,7 @@ mod tests {
         let mut row = four_workers();
         row.snapshots = Some(Snapshots { before: now.clone(), under_load: now });
         let text = of(&[slow_io(), row]);
-        for title in ["puma 4x3, before:\nROLE", "\n\npuma 4x3, under load:\nROLE"] {
+        for title in ["puma 4x3, before:\n ROLE", "\n\npuma 4x3, under load:\n ROLE"] {
             assert_eq!(text.matches(title).count(), 1, "{text}");
         }
         assert_eq!(text.matches("RSS MiB").count(), 2, "{text}");

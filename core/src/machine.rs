@@ -4,7 +4,7 @@
 //! everywhere, so that a simulated result does not depend on where it was made.
 
 use crate::value::{Fields, Node, Value};
-use crate::workload::duration;
+use crate::workload::{Dist, duration, lognormal};
 use std::time::Duration;
 
 const CORES_MAX: i64 = 4096;
@@ -20,15 +20,16 @@ const SLICE: std::ops::RangeInclusive<Duration> =
 ///
 /// let machine = Machine { cores: Some(64), ..Machine::default() };
 /// assert_eq!(machine.cores(), 64);
-/// assert_eq!(machine.wake(), Duration::from_micros(5));
+/// assert_eq!(machine.switch(), Duration::from_micros(2));
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Machine {
     /// Processors, 1 to 4,096; by default 8.
     pub cores: Option<u32>,
-    /// From the moment a thread is woken, by another one or by its timer, until it could run: 0 to
-    /// 100 ms; by default 5 us. The latency of a futex, and of moving to another core.
-    pub wake: Option<Duration>,
+    /// From the moment a thread is woken, by another one or by its timer, until it could run: 100 ms
+    /// at most in the mean; by default `lognormal(5us, 0.5)`. The latency of a futex, and of moving to
+    /// another core.
+    pub wake: Option<Dist>,
     /// CPU time that a core needs to go from one thread to another one that waited for it, 0 to
     /// 100 ms; by default 2 us.
     pub switch: Option<Duration>,
@@ -41,8 +42,8 @@ impl Machine {
     /// A machine of so many cores on which waking and switching take no time: that of queueing
     /// theory.
     pub fn ideal(cores: u32) -> Self {
-        let none = Some(Duration::ZERO);
-        Self { cores: Some(cores), wake: none, switch: none, slice: None }
+        let none = Duration::ZERO;
+        Self { cores: Some(cores), wake: Some(none.into()), switch: Some(none), slice: None }
     }
 
     /// Gives the processors.
@@ -51,8 +52,8 @@ impl Machine {
     }
 
     /// Gives the time from a wake-up to the first instruction.
-    pub fn wake(&self) -> Duration {
-        self.wake.unwrap_or(Duration::from_micros(5))
+    pub fn wake(&self) -> Dist {
+        self.wake.clone().unwrap_or(lognormal(Duration::from_micros(5), 0.5))
     }
 
     /// Gives the CPU time of a switch of threads.
@@ -72,17 +73,26 @@ impl Machine {
             Some(node) => node.int(1..=CORES_MAX).map(|n| Some(n as u32)),
             None => Some(None),
         };
-        let wake = span(&fields, "wake", Duration::ZERO..=COST_MAX);
+        let wake = match fields.get("wake") {
+            Some(node) => match Dist::read(node) {
+                Some(wake) if wake.mean() > COST_MAX => {
+                    node.refuse(format!("{} at most in the mean", duration::print(COST_MAX)))
+                }
+                wake => wake.map(Some),
+            },
+            None => Some(None),
+        };
         let switch = span(&fields, "switch", Duration::ZERO..=COST_MAX);
         let slice = span(&fields, "slice", SLICE);
         Some(Self { cores: cores?, wake: wake?, switch: switch?, slice: slice? })
     }
 
     /// Writes what [`Machine::read`] reads back.
-    pub(crate) fn to_value(self) -> Value {
+    pub(crate) fn to_value(&self) -> Value {
         let mut fields = Vec::new();
         fields.extend(self.cores.map(|cores| ("cores", Value::Int(cores.into()))));
-        for (key, d) in [("wake", self.wake), ("switch", self.switch), ("slice", self.slice)] {
+        fields.extend(self.wake.as_ref().map(|wake| ("wake", wake.to_value())));
+        for (key, d) in [("switch", self.switch), ("slice", self.slice)] {
             fields.extend(d.map(|d| (key, Value::text(duration::print(d)))));
         }
         Value::table(fields)

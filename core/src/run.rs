@@ -173,7 +173,7 @@ impl Experiment {
                 format!("false, or an engine with {why}"),
             ));
         }
-        let simulated = self.machine.unwrap_or_default();
+        let simulated = self.machine.clone().unwrap_or_default();
         let lower = |model: &Model| match engine {
             Engine::Real => model.topology(),
             Engine::Sim => model.topology_on(simulated.cores()),

@@ -60,6 +60,37 @@ fn simulated_processes_are_not_looked_at() {
     assert!(ran.err.contains("'--ps' cannot be used with '--engine sim'"), "{}", ran.err);
 }
 
+/// What others measured of I/O on real servers comes out within 5 %, all of it from the figure of one
+/// thread alone (examples/experiments tells how); the mean of 50 runs.
+#[test]
+fn published_rows_of_io_come_out() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/experiments");
+    for (name, rows) in [("io-24", 3), ("io-120", 4), ("io-development", 3)] {
+        let file = folder.join(format!("puma-rails-2026-{name}.toml"));
+        let mut experiment = Experiment::from_path(&file).unwrap();
+        experiment.repeat = 50;
+        let report = experiment.run(Engine::Sim).unwrap();
+        assert_eq!(report.rows.len(), rows);
+        for row in &report.rows {
+            let published = row.published["throughput_rps"];
+            let mean = row.interval.as_ref().unwrap().throughput_rps.mean;
+            let off = mean / published - 1.0;
+            assert!(off.abs() < 0.051, "{name} {}: {mean}, published {published}", row.title());
+        }
+    }
+}
+
+/// A row of cpu in one process within 10 %.
+#[test]
+fn published_rows_of_one_process_come_out() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/experiments");
+    let experiment = Experiment::from_path(folder.join("puma-rails-2026-cpu-24.toml")).unwrap();
+    for row in experiment.run(Engine::Sim).unwrap().rows.iter().filter(|row| row.workers == 0) {
+        let off = row.throughput_rps.unwrap() / row.published["throughput_rps"] - 1.0;
+        assert!(off.abs() < 0.1, "{}: {off}", row.title());
+    }
+}
+
 /// Bad machines, one line each.
 #[test]
 fn a_machine_is_checked() {
@@ -70,9 +101,13 @@ fn a_machine_is_checked() {
             "x.toml: machine.cores: 0 is not allowed, expected a whole number in 1..=4096",
         ),
         (
-            "wake = 5",
-            "x.toml: machine.wake: 5 is not allowed, expected a duration from 0s to 100ms with a unit, \
+            "switch = 5",
+            "x.toml: machine.switch: 5 is not allowed, expected a duration from 0s to 100ms with a unit, \
              such as \"10us\"",
+        ),
+        (
+            "wake = '1s'",
+            "x.toml: machine.wake: \"1s\" is not allowed, expected 100ms at most in the mean",
         ),
         (
             "slice = '1us'",

@@ -62,7 +62,7 @@ impl Experiment {
             ("seed", seed),
             ("repeat", Value::Int(self.repeat.into())),
         ];
-        if let Some(machine) = self.machine {
+        if let Some(machine) = &self.machine {
             fields.push(("machine", machine.to_value()));
         }
         fields.push(("workload", self.workload.within_limits().to_value()));

@@ -16,6 +16,10 @@ pub struct Interval {
     pub low: f64,
     /// The upper bound.
     pub high: f64,
+    /// One replication in twenty is below it: what a single run may give.
+    pub p5: f64,
+    /// One replication in twenty is above it.
+    pub p95: f64,
     /// The confidence, 0.95.
     pub confidence: f64,
     /// How many replications there were.
@@ -30,11 +34,17 @@ impl Interval {
         let t = StudentsT::new(0.0, 1.0, n - 1.0).ok()?;
         let mean = values.iter().sum::<f64>() / n;
         let variance = values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0);
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        // The nearest rank.
+        let rank = |p: f64| sorted[((p * n).ceil() as usize).clamp(1, sorted.len()) - 1];
         let half = t.inverse_cdf(0.5 + CONFIDENCE / 2.0) * (variance / n).sqrt();
         Some(Self {
             mean,
             low: mean - half,
             high: mean + half,
+            p5: rank(0.05),
+            p95: rank(0.95),
             confidence: CONFIDENCE,
             replications: values.len() as u64,
         })
@@ -59,6 +69,15 @@ mod tests {
     fn equal_values_have_an_interval_of_no_width() {
         let interval = Interval::of(&[9.0, 9.0]).unwrap();
         assert_eq!((interval.low, interval.high), (9.0, 9.0));
+    }
+
+    #[test]
+    fn most_replications_are_in_the_range() {
+        let values: Vec<f64> = (1..=100).rev().map(f64::from).collect();
+        let interval = Interval::of(&values).unwrap();
+        assert_eq!((interval.p5, interval.p95), (5.0, 95.0));
+        let two = Interval::of(&[2.0, 1.0]).unwrap();
+        assert_eq!((two.p5, two.p95), (1.0, 2.0));
     }
 
     #[test]

@@ -136,7 +136,7 @@ mod tests {
             "/rows/0/interval",
             &["throughput_rps", "p99_ms", "confidence", "replications"],
         );
-        check(&json, "/rows/0/interval/p99_ms", &["mean", "low", "high"]);
+        check(&json, "/rows/0/interval/p99_ms", &["mean", "low", "high", "p5", "p95"]);
         check(
             &json,
             "/rows/0/endpoints/0",

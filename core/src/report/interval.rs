@@ -26,6 +26,10 @@ pub struct Bounds {
     pub low: f64,
     /// The upper bound.
     pub high: f64,
+    /// One replication in twenty is below it: what a single run may give.
+    pub p5: f64,
+    /// One replication in twenty is above it.
+    pub p95: f64,
 }
 
 impl Intervals {
@@ -44,7 +48,8 @@ impl Intervals {
 impl Bounds {
     fn of(interval: &Interval) -> Self {
         let [mean, low, high] = [interval.mean, interval.low, interval.high].map(rounded);
-        Self { mean, low, high }
+        let [p5, p95] = [interval.p5, interval.p95].map(rounded);
+        Self { mean, low, high, p5, p95 }
     }
 }
 

@@ -107,7 +107,9 @@ impl Sweep {
             Engine::Real => self.points.iter().map(run).collect(),
         };
         let machine = match engine {
-            Engine::Sim => Machine::simulated(self.base.machine.unwrap_or_default().cores()),
+            Engine::Sim => {
+                Machine::simulated(self.base.machine.clone().unwrap_or_default().cores())
+            }
             Engine::Real => Machine::here(),
         };
         Ok(SweepReport {

@@ -18,6 +18,8 @@ use crate::gvl::policy::{Decision, Leave, Sched, Step};
 use crate::gvl::{Gvl, Usage};
 use crate::machine::Machine;
 use crate::measure::{Histogram, Waits};
+use crate::random::Stream;
+use crate::workload::Dist;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -48,7 +50,8 @@ pub(super) enum Happening<T> {
 #[derive(Debug)]
 pub(super) struct Kernel<T> {
     calendar: Calendar<Event<T>>,
-    wake: Nanos,
+    wake: Dist,
+    chance: Stream,
     switch: Nanos,
     slice: Nanos,
     cores: Cores,
@@ -91,10 +94,11 @@ enum Event<T> {
 }
 
 impl<T> Kernel<T> {
-    pub(super) fn new(machine: &Machine) -> Self {
+    pub(super) fn new(machine: &Machine, seed: u64) -> Self {
         Self {
             calendar: Calendar::new(),
-            wake: nanos(machine.wake()),
+            wake: machine.wake(),
+            chance: Stream::new(seed, "wake", 0),
             switch: nanos(machine.switch()),
             slice: nanos(machine.slice()),
             cores: Cores::new(machine.cores()),
@@ -207,7 +211,7 @@ impl<T> Kernel<T> {
             return Done::Now;
         }
         self.sleep_on(tid, Next::Step);
-        let at = self.now().saturating_add(length).saturating_add(self.wake);
+        let at = self.now().saturating_add(length).saturating_add(self.wake_latency());
         self.calendar.enter(at, Event::Wake(tid, self.at(tid).stamp));
         Done::Later
     }
@@ -420,11 +424,16 @@ impl<T> Kernel<T> {
         let thread = self.at_mut(tid);
         thread.place = Place::Waking;
         thread.stamp = thread.stamp.wrapping_add(1);
-        if self.wake == 0 {
+        let latency = self.wake_latency();
+        if latency == 0 {
             return self.ready(tid);
         }
         let event = Event::Wake(tid, self.at(tid).stamp);
-        self.calendar.enter(self.now().saturating_add(self.wake), event);
+        self.calendar.enter(self.now().saturating_add(latency), event);
+    }
+
+    fn wake_latency(&mut self) -> Nanos {
+        nanos(self.wake.draw(&mut self.chance))
     }
 
     /// A thread wants a core.

@@ -1,12 +1,13 @@
 //! The listening socket, and the threads that take requests from it: an acceptor and a reactor in each
 //! process, which need the process's lock as every other thread of it does.
 //!
-//! Step by step as in the worker processes of the real engine (`cluster::worker::accept`), which
-//! follow the record of the server and its version.
+//! As the record of the server and its version says. Between waiting for a connection and accepting
+//! it, an acceptor needs the lock to look how busy its threads are, and again after a pause: as Puma's
+//! does (`Server#handle_servers`), so that a worker whose threads compute is slow to accept.
 
 use super::request::RequestId;
 use super::{Role, Server, Timer};
-use crate::clock::nanos;
+use crate::clock::{Nanos, nanos};
 use crate::cluster::accept::{Accept, AcceptWait, Backoff, Between};
 use crate::gvl::policy::Leave;
 use crate::random::Stream;
@@ -21,18 +22,31 @@ pub(super) enum Acceptor {
     Gate,
     /// It waits for a connection.
     Poll,
-    /// There is one; it waits for a free thread.
-    GateLate,
-    /// It gives less busy workers a head start.
-    BackOff,
-    /// It asks for the lock.
+    /// There is one: it asks for the lock.
     Lock,
+    /// It holds the lock, and looks how busy its threads are.
+    Look,
+    /// It has left the lock for a pause.
+    Pause(Pause),
+    /// Its pause is over: it asks for the lock.
+    Again,
     /// It holds the lock, and accepts.
     Take,
     /// It has a connection, and asks for the lock (a blocking `accept`).
     Taken(RequestId),
     /// It holds the lock, and has a connection.
     Admit(RequestId),
+}
+
+/// What an acceptor pauses for before it accepts.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Pause {
+    /// A free thread.
+    Free,
+    /// A request to end, for so long at most.
+    End(Nanos),
+    /// So long, that an idler worker may be faster.
+    Sleep(Nanos),
 }
 
 /// What the thread of a reactor is at.
@@ -179,21 +193,37 @@ impl Server<'_> {
                     Done::Now
                 }
                 Acceptor::Poll => {
-                    at = Acceptor::GateLate;
-                    Done::Now
-                }
-                Acceptor::GateLate if accept.only_when_free && is_full => {
-                    self.wait_for_end(tid, number)
-                }
-                Acceptor::GateLate => {
-                    at = Acceptor::BackOff;
-                    Done::Now
-                }
-                Acceptor::BackOff => {
                     at = Acceptor::Lock;
-                    self.back_off(tid, number, accept.backoff, threads)
+                    Done::Now
                 }
                 Acceptor::Lock => {
+                    at = Acceptor::Look;
+                    self.kernel.acquire(tid)
+                }
+                Acceptor::Look => match self.pause(number, accept, threads) {
+                    Some(pause) => {
+                        at = Acceptor::Pause(pause);
+                        self.kernel.leave(tid, Leave::Idle)
+                    }
+                    None => {
+                        at = Acceptor::Take;
+                        Done::Now
+                    }
+                },
+                // It looks again: another connection may have been faster.
+                Acceptor::Pause(Pause::Free) => {
+                    at = Acceptor::Lock;
+                    if is_full { self.wait_for_end(tid, number) } else { Done::Now }
+                }
+                Acceptor::Pause(Pause::End(most)) => {
+                    at = Acceptor::Again;
+                    self.wait_for_end_until(tid, number, most)
+                }
+                Acceptor::Pause(Pause::Sleep(length)) => {
+                    at = Acceptor::Again;
+                    self.kernel.sleep(tid, length)
+                }
+                Acceptor::Again => {
                     at = Acceptor::Take;
                     self.kernel.acquire(tid)
                 }
@@ -248,17 +278,27 @@ impl Server<'_> {
         Done::Later
     }
 
-    fn back_off(&mut self, tid: Tid, number: u32, backoff: Backoff, threads: u64) -> Done {
+    /// Sleeps until a request ends, or for so long.
+    fn wait_for_end_until(&mut self, tid: Tid, number: u32, most: Nanos) -> Done {
+        if self.processes[number as usize].door.under_way == 0 {
+            return Done::Now;
+        }
+        let done = self.wait_for_end(tid, number);
+        let wait = self.processes[number as usize].door.wait;
+        let late = self.kernel.now().saturating_add(most);
+        self.kernel.remind(late, Timer::NoneEnded(number, wait));
+        done
+    }
+
+    /// What an acceptor that holds the lock has to wait for before it accepts.
+    fn pause(&self, number: u32, accept: Accept, threads: u64) -> Option<Pause> {
         let door = &self.processes[number as usize].door;
         let (busy, watched) = (door.under_way, door.watched);
-        let pause = match backoff {
-            Backoff::UntilOneEnds { most } if busy > 0 => {
-                let _ = self.wait_for_end(tid, number);
-                let wait = self.processes[number as usize].door.wait;
-                let late = self.kernel.now().saturating_add(nanos(most));
-                self.kernel.remind(late, Timer::NoneEnded(number, wait));
-                return Done::Later;
-            }
+        if accept.only_when_free && accept.wait == AcceptWait::Herd && busy >= threads {
+            return Some(Pause::Free);
+        }
+        let sleep = match accept.backoff {
+            Backoff::UntilOneEnds { most } if busy > 0 => return Some(Pause::End(nanos(most))),
             Backoff::None | Backoff::UntilOneEnds { .. } => Duration::ZERO,
             Backoff::WhenFull { unit } if busy >= threads => {
                 unit.mul_f64((watched as f64 + 1.5 * busy as f64) / threads as f64)
@@ -269,7 +309,7 @@ impl Server<'_> {
                 most.mul_f64(busy.min(full) as f64 / full as f64)
             }
         };
-        self.kernel.sleep(tid, nanos(pause))
+        (!sleep.is_zero()).then(|| Pause::Sleep(nanos(sleep)))
     }
 
     /// No request ended in the time that an acceptor waits for one.

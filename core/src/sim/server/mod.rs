@@ -104,7 +104,7 @@ impl<'a> Server<'a> {
         let keeps = load.connections == Connections::KeepAlive;
         let users = load.users().filter(|_| keeps && topology.dispatch != Dispatch::InProcess);
         let mut server = Self {
-            kernel: Kernel::new(machine),
+            kernel: Kernel::new(machine, seed),
             topology,
             workload,
             programs: workload.programs(),

@@ -47,7 +47,7 @@
 //! | [`model`] | servers as records that lower to a topology |
 //! | [`load`] | closed and open loops as a state machine without a clock |
 //! | [`measure`] | histograms, accounts, ceilings and checks |
-//! | [`machine`] | the machine that is simulated |
+//! | [`machine`] | the machine that is simulated; `calibrate` measures this one |
 //! | `real` | the engine: ops x topology x load on real threads and processes |
 //! | `sim` | the engine: the same in virtual time |
 //! | [`experiment`] | the file and its builder |
@@ -58,6 +58,7 @@
 //! Beside them: [`Error`], [`clock`], [`value`], named streams of chance, and the primitives that
 //! the lock is built of.
 
+mod calibrate;
 pub mod clock;
 pub mod cluster;
 mod contain;

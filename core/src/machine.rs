@@ -3,6 +3,7 @@
 //! `experiment` reads and prints it, `sim` runs on it. What it leaves out has one default
 //! everywhere, so that a simulated result does not depend on where it was made.
 
+use crate::error::Error;
 use crate::value::{Fields, Node, Value};
 use crate::workload::{Dist, duration, lognormal};
 use std::time::Duration;
@@ -66,6 +67,22 @@ impl Machine {
         self.slice.unwrap_or(Duration::from_millis(3))
     }
 
+    /// Reads a machine file: TOML with a table `[machine]`, as [`Machine::to_toml`] writes it.
+    ///
+    /// # Errors
+    /// Where the text stops being TOML, or every mistake in it.
+    pub fn from_toml(text: &str) -> Result<Self, Error> {
+        Node::read_all(&Value::from_toml(text)?, "", |root| {
+            let fields = root.table(&["machine"])?;
+            fields.need("machine", "a [machine]").and_then(Self::read)
+        })
+    }
+
+    /// Writes the machine as TOML.
+    pub fn to_toml(&self) -> String {
+        Value::table([("machine", self.to_value())]).to_toml()
+    }
+
     /// Reads the table `[machine]`.
     pub(crate) fn read(node: &Node<'_>) -> Option<Self> {
         let fields = node.table(&["cores", "wake", "switch", "slice"])?;
@@ -111,5 +128,31 @@ fn span(
     match duration::parse(node.text(&words)?) {
         Ok(d) if allowed.contains(&d) => Some(Some(d)),
         _ => node.refuse(words),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_file_reads_back() {
+        let text = "[machine]\ncores = 64\nwake = \"lognormal(8us, 0.4)\"\nswitch = \"3us\"\n";
+        let machine = Machine::from_toml(text).unwrap();
+        assert_eq!(machine.cores(), 64);
+        assert_eq!(Machine::from_toml(&machine.to_toml()).unwrap(), machine);
+        let mistake = |text| Machine::from_toml(text).unwrap_err().to_string();
+        assert_eq!(mistake(""), "machine: nothing is not allowed, expected a [machine]");
+        assert!(mistake("[machine]\nslice = \"1ns\"").starts_with("machine.slice: \"1ns\""));
+    }
+
+    /// Whatever this machine is, what is measured of it can be simulated.
+    #[test]
+    #[cfg(not(model_check))]
+    fn what_is_measured_is_a_machine() {
+        let machine = Machine::calibrate().unwrap();
+        assert!(machine.cores() >= 1);
+        assert!(machine.wake().mean() > Duration::ZERO);
+        assert_eq!(Machine::from_toml(&machine.to_toml()).unwrap(), machine);
     }
 }

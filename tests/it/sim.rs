@@ -91,6 +91,30 @@ fn published_rows_of_one_process_come_out() {
     }
 }
 
+/// What `calibrate` prints is a machine to simulate.
+#[test]
+fn this_machine_can_be_simulated() {
+    let folder = Folder::with("golden.toml", GOLDEN);
+    let calibrated = folder.run(&["calibrate"]);
+    assert_eq!((calibrated.status, calibrated.err.as_str()), (Some(0), ""));
+    folder.write("machine.toml", &calibrated.out);
+    let machine = ["--engine", "sim", "--machine", "machine.toml"];
+    let ran = folder.run(&[&["run", "golden.toml", "--json"], &machine[..]].concat());
+    assert_eq!((ran.status, ran.err.as_str()), (Some(0), ""));
+    let json: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    let toml: toml::Table = calibrated.out.parse().unwrap();
+    let cores = toml["machine"]["cores"].as_integer();
+    assert_eq!(json["machine"]["cores"].as_i64(), cores);
+    let swept = ["sweep", "golden.toml", "--set", "repeat=1", "--machine", "machine.toml"];
+    assert_eq!(folder.run(&swept).status, Some(0));
+    // Only the simulator has a machine of its own.
+    let ran = folder.run(&["run", "golden.toml", "--machine", "machine.toml"]);
+    assert_eq!(ran.status, Some(2));
+    let ran = folder.run(&["run", "golden.toml", "--engine", "sim", "--machine", "none.toml"]);
+    assert_eq!(ran.status, Some(2));
+    assert!(ran.err.starts_with("none.toml: "), "{}", ran.err);
+}
+
 /// Bad machines, one line each.
 #[test]
 fn a_machine_is_checked() {

@@ -45,6 +45,8 @@ pub enum Command {
         #[command(flatten)]
         options: SweepOptions,
     },
+    /// Measure this machine for the simulator, and print a machine file; takes about a second.
+    Calibrate,
     /// List the server models and the locks, with their keys and defaults.
     Models,
 }
@@ -55,6 +57,9 @@ pub struct Options {
     /// What runs the experiment.
     #[arg(long, value_enum, default_value_t = EngineName::Real)]
     pub engine: EngineName,
+    /// Simulate the machine of this file instead of the experiment's.
+    #[arg(long, value_name = "FILE")]
+    pub machine: Option<PathBuf>,
     /// Draw from this seed instead of the file's, 0 to 2^63 - 1.
     #[arg(
         long,
@@ -87,6 +92,9 @@ pub struct SweepOptions {
     /// What runs the experiments.
     #[arg(long, value_enum, default_value_t = EngineName::Sim)]
     pub engine: EngineName,
+    /// Simulate the machine of this file instead of the experiment's.
+    #[arg(long, value_name = "FILE")]
+    pub machine: Option<PathBuf>,
     /// Print JSON: one document with all reports.
     #[arg(long, group = "sweep format")]
     pub json: bool,
@@ -135,6 +143,11 @@ impl Args {
             {
                 let view = options.view();
                 Err(format!("'--ps' cannot be shown as {view}, expected a table or JSON"))
+            }
+            Command::Run { options, .. } | Command::Compare { options }
+                if options.machine.is_some() && options.engine() != Engine::Sim =>
+            {
+                Err("'--machine' can only be used with '--engine sim'".to_owned())
             }
             Command::Run { options, .. } | Command::Compare { options }
                 if options.ps && options.engine() == Engine::Sim =>

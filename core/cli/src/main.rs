@@ -35,6 +35,10 @@ fn main() -> ExitCode {
         Command::Run { files, options } => runs::files(&files, &options),
         Command::Compare { options } => runs::builtin(compare::EXPERIMENTS, &options),
         Command::Sweep { file, axes, options } => sweeps::file(&file, &axes, &options),
+        Command::Calibrate => match gvl_lab::machine::Machine::calibrate() {
+            Ok(machine) => output::print(&machine.to_toml()).into(),
+            Err(error) => output::explain("calibrate", &error).into(),
+        },
         Command::Models => output::print(&gvl_lab::model::listing().to_string()).into(),
     }
 }

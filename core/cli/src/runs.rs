@@ -3,8 +3,9 @@
 use crate::args::Options;
 use crate::output::{self, Status};
 use crate::progress::Bar;
+use gvl_lab::machine::Machine;
 use gvl_lab::{Error, Experiment, Report, RunOptions};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Runs the experiments of the files.
@@ -20,12 +21,23 @@ pub fn builtin(experiments: &[(&str, &str)], options: &Options) -> ExitCode {
     all(read.collect(), options).into()
 }
 
+/// Reads a machine file.
+pub fn machine(file: &Path) -> Result<Machine, Error> {
+    let text = std::fs::read_to_string(file)
+        .map_err(|why| Error::unreadable(file.display().to_string(), why, "a machine file"))?;
+    Machine::from_toml(&text)
+}
+
 fn all(read: Vec<(String, Result<Experiment, Error>)>, options: &Options) -> Status {
+    let machine = match options.machine.as_deref().map(machine).transpose() {
+        Ok(machine) => machine,
+        Err(error) => return output::explain("--machine", &error),
+    };
     let mut experiments = Vec::new();
     let mut status = Status::Fine;
     for (source, read) in read {
         let fit = |e: &Experiment| e.check_for(options.engine());
-        match read.map(|e| told(e, options)).and_then(|e| fit(&e).map(|()| e)) {
+        match read.map(|e| told(e, options, machine.as_ref())).and_then(|e| fit(&e).map(|()| e)) {
             Ok(experiment) => experiments.push((source, experiment)),
             Err(error) => status = output::explain(&source, &error),
         }
@@ -55,7 +67,10 @@ fn all(read: Vec<(String, Result<Experiment, Error>)>, options: &Options) -> Sta
 }
 
 /// The experiment with what the command line says instead.
-fn told(experiment: Experiment, options: &Options) -> Experiment {
+fn told(mut experiment: Experiment, options: &Options, machine: Option<&Machine>) -> Experiment {
+    if let Some(machine) = machine {
+        experiment.machine = Some(machine.clone());
+    }
     let experiment = match options.seed {
         Some(seed) => experiment.seed(seed),
         None => experiment,

@@ -3,6 +3,7 @@
 use crate::args::SweepOptions;
 use crate::output::{self, Status};
 use crate::progress::Bar;
+use crate::runs;
 use gvl_lab::sweep::{Axis, Sweep, SweepReport};
 use gvl_lab::{Error, Experiment};
 use std::path::Path;
@@ -18,7 +19,10 @@ pub fn file(file: &Path, axes: &[String], options: &SweepOptions) -> ExitCode {
 }
 
 fn run(file: &Path, axes: &[String], options: &SweepOptions) -> Result<SweepReport, Error> {
-    let experiment = Experiment::from_path(file)?;
+    let mut experiment = Experiment::from_path(file)?;
+    if let Some(file) = &options.machine {
+        experiment.machine = Some(runs::machine(file)?);
+    }
     let axes = axes.iter().map(|axis| Axis::parse(axis)).collect::<Result<Vec<_>, _>>()?;
     let sweep = Sweep::new(&experiment, axes)?;
     let bar = Bar::new(&experiment.name);

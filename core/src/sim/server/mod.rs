@@ -196,10 +196,12 @@ impl<'a> Server<'a> {
     /// A time has come.
     pub(super) fn remember(&mut self, timer: Timer) {
         match timer {
-            Timer::Arrival => {
+            // One that was entered before a sooner one is not needed any more.
+            Timer::Arrival if self.arrival_at == Some(self.kernel.now()) => {
                 self.arrival_at = None;
                 self.arrivals();
             }
+            Timer::Arrival => {}
             Timer::Await(id, wait) => {
                 if self.requests.at(id).wait == wait {
                     self.resume(id);

@@ -52,14 +52,18 @@ impl Reading {
         let head = self.buf.first_chunk();
         let size = head.map_or(0, |head| u32::from_le_bytes(*head).min(self.frame_max));
         let lacks = (size as usize + 4).saturating_sub(length);
-        self.buf.resize(length + lacks.clamp(CHUNK, ROOM_MAX), 0);
+        let room = lacks.clamp(CHUNK, ROOM_MAX);
+        self.buf.reserve(room);
         let read = loop {
-            match recv(socket, &mut self.buf[length..], flags) {
+            let spare = self.buf.spare_capacity_mut();
+            let most = spare.len().min(room);
+            match recv(socket, &mut spare[..most], flags) {
                 Err(rustix::io::Errno::INTR) => {}
-                other => break other.map(|(n, _)| n),
+                other => break other.map(|(_, n)| n.min(most)),
             }
         };
-        self.buf.truncate(length + read.unwrap_or(0));
+        // SAFETY: that many bytes of the spare room were received.
+        unsafe { self.buf.set_len(length + read.unwrap_or(0)) };
         Ok(read? > 0)
     }
 }

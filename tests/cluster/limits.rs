@@ -59,8 +59,10 @@ fn short_payloads_leave_room_for_all_else() {
     assert_eq!(cluster.submit("echo", "x").unwrap().wait().unwrap().bytes, "x");
     let error = cluster.submit("fail", "x").unwrap().wait().unwrap_err();
     assert_eq!(error, TaskError::Failed("told to fail: x".to_owned()));
-    let reports = cluster.reports(Duration::from_secs(60));
-    assert_eq!(reports[0].2.gvl.len(), 30);
+    // A thread is in it once it has begun.
+    until("all threads are there", || {
+        cluster.reports(Duration::from_secs(60))[0].2.gvl.len() == 30
+    });
     assert_eq!(pids(&cluster), before);
 }
 

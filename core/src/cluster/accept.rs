@@ -1,7 +1,7 @@
 //! How a worker takes connections from a socket that it shares with the others, as data.
 //!
 //! Models fill one record a server and version (SEMANTICS, section 3, 8 and 9); the worker's
-//! acceptor reads it. Nothing here does anything.
+//! acceptor and the simulator's read it. What a record comes to is computed here; nothing waits here.
 
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -20,6 +20,48 @@ pub struct Accept {
     pub burst: u32,
     /// What becomes of a connection between its requests.
     pub between: Between,
+}
+
+/// What a busy worker waits for before it accepts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pause {
+    /// A request to end, for so long at most.
+    OneEnds(Duration),
+    /// So long, that an idler worker may be faster.
+    Sleep(Duration),
+}
+
+impl Accept {
+    /// Whether it waits for a free thread before it waits for a connection: one that is woken alone
+    /// has to be able to take what wakes it.
+    pub(crate) fn gates_first(&self) -> bool {
+        self.only_when_free && self.wait != AcceptWait::Herd
+    }
+}
+
+impl Backoff {
+    /// The pause of a worker of `threads` with `busy` requests under way, and `watched` connections
+    /// without one, which are counted where they matter.
+    pub(crate) fn pause(
+        self,
+        busy: u64,
+        watched: impl FnOnce() -> u64,
+        threads: u64,
+    ) -> Option<Pause> {
+        let sleep = match self {
+            Self::UntilOneEnds { most } if busy > 0 => return Some(Pause::OneEnds(most)),
+            Self::None | Self::UntilOneEnds { .. } => Duration::ZERO,
+            Self::WhenFull { unit } if busy >= threads => {
+                unit.mul_f64((watched() as f64 + 1.5 * busy as f64) / threads as f64)
+            }
+            Self::WhenFull { .. } => Duration::ZERO,
+            Self::Proportional { most } => {
+                let full = 25 * threads;
+                most.mul_f64(busy.min(full) as f64 / full as f64)
+            }
+        };
+        (!sleep.is_zero()).then_some(Pause::Sleep(sleep))
+    }
 }
 
 /// Who wakes when a connection comes.

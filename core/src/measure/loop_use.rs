@@ -23,11 +23,18 @@ impl LoopUse {
         self.lag.merge(&other.lag);
         self.polls += other.polls;
         self.threshold = self.threshold.max(other.threshold);
-        for theirs in &other.long_polls {
-            match self.long_polls.iter_mut().find(|mine| mine.task == theirs.task) {
-                Some(mine) => merge(mine, theirs),
-                None => self.long_polls.push(theirs.clone()),
+        other.long_polls.iter().for_each(|theirs| self.add_long_poll(theirs));
+    }
+
+    /// Adds long polls to those of the same task.
+    pub(crate) fn add_long_poll(&mut self, theirs: &LongPoll) {
+        match self.long_polls.iter_mut().find(|mine| mine.task == theirs.task) {
+            Some(mine) => {
+                mine.count += theirs.count;
+                mine.total += theirs.total;
+                mine.max = mine.max.max(theirs.max);
             }
+            None => self.long_polls.push(theirs.clone()),
         }
     }
 
@@ -39,13 +46,6 @@ impl LoopUse {
             (Some(_), None) => {}
         }
     }
-}
-
-/// Long polls of the same task as one entry.
-fn merge(mine: &mut LongPoll, theirs: &LongPoll) {
-    mine.count += theirs.count;
-    mine.total += theirs.total;
-    mine.max = mine.max.max(theirs.max);
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! What happens in a run, counted as it happens: engines tell, a `Recording` comes of it.
 
-use super::{Ended, EndpointRecording, Histogram, PoolRecording, QueueUse, Served};
+use super::{
+    Ended, EndpointRecording, Histogram, PoolRecording, QueueUse, Served, WorkerRecording,
+};
 use crate::clock::Nanos;
 use crate::workload::{Endpoint, Pool, Workload};
 use std::collections::BTreeMap;
@@ -35,6 +37,15 @@ pub(crate) struct Tally {
 pub(crate) struct Answered {
     pub(crate) latency: Histogram,
     pub(crate) failed: BTreeMap<String, u64>,
+}
+
+impl Answered {
+    /// What it answered as the process `pid` of worker `number`; the rest of the recording is empty.
+    pub(crate) fn worker(self, number: u32, pid: u32) -> WorkerRecording {
+        let mut worker = WorkerRecording::new(number, pid, self.latency);
+        worker.failed = self.failed;
+        worker
+    }
 }
 
 /// A number of waiting requests over time.

@@ -5,7 +5,7 @@ use crate::clock::{self, Nanos, nanos};
 use crate::error::Error;
 use crate::executor::RejectedWhy;
 use crate::load::{Arrival, Driver, Load, Until};
-use crate::measure::{Answered, Finished, Recording, Served, Snapshots, Tally, WorkerRecording};
+use crate::measure::{Answered, Finished, Recording, Served, Snapshots, Tally};
 use crate::model::Topology;
 use crate::workload::Workload;
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -189,7 +189,7 @@ fn by_worker(
     let mut workers = Vec::new();
     for process in used {
         let (number, pid) = process.worker.expect("a worker has a number");
-        let mut worker = worker_of(number, pid, answered.remove(&pid).unwrap_or_default());
+        let mut worker = answered.remove(&pid).unwrap_or_default().worker(number, pid);
         worker.gvl = process.gvl;
         worker.cpu = process.cpu;
         worker.event_loop = process.event_loop;
@@ -199,22 +199,16 @@ fn by_worker(
     for (pid, answered) in answered {
         let place = lost.iter().position(|(_, of)| *of == pid);
         let number = place.map_or(0, |place| lost.swap_remove(place).0);
-        let mut worker = worker_of(number, pid, answered);
+        let mut worker = answered.worker(number, pid);
         worker.lost = u64::from(place.is_some());
         workers.push(worker);
     }
     for (number, pid) in lost {
-        let mut worker = worker_of(number, pid, Answered::default());
+        let mut worker = Answered::default().worker(number, pid);
         worker.lost = 1;
         workers.push(worker);
     }
     Recording::of_workers(&workers)
-}
-
-fn worker_of(number: u32, pid: u32, answered: Answered) -> WorkerRecording {
-    let mut worker = WorkerRecording::new(number, pid, answered.latency);
-    worker.failed = answered.failed;
-    worker
 }
 
 impl Run {

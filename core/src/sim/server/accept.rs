@@ -8,12 +8,11 @@
 use super::request::RequestId;
 use super::{Role, Server, Timer};
 use crate::clock::{Nanos, nanos};
-use crate::cluster::accept::{Accept, AcceptWait, Backoff, Between};
+use crate::cluster::accept::{self, Accept, AcceptWait, Between};
 use crate::gvl::policy::Leave;
 use crate::random::Stream;
 use crate::sim::kernel::{Done, Tid};
 use std::collections::VecDeque;
-use std::time::Duration;
 
 /// What the thread of an acceptor is at.
 #[derive(Debug, Clone, Copy)]
@@ -43,10 +42,8 @@ pub(super) enum Acceptor {
 pub(super) enum Pause {
     /// A free thread.
     Free,
-    /// A request to end, for so long at most.
-    End(Nanos),
-    /// So long, that an idler worker may be faster.
-    Sleep(Nanos),
+    /// What a busy worker waits for.
+    BackOff(accept::Pause),
 }
 
 /// What the thread of a reactor is at.
@@ -102,6 +99,10 @@ impl Listener {
         let chance = Stream::new(seed, "accept", 0);
         Self { accept, backlog: VecDeque::new(), waiting: Vec::new(), chance }
     }
+
+    fn waits_no_more(&mut self, number: u32) {
+        self.waiting.retain(|waiting| *waiting != number);
+    }
 }
 
 impl Server<'_> {
@@ -155,7 +156,7 @@ impl Server<'_> {
     /// A loop accepts what there is.
     pub(super) fn accept_on_loop(&mut self, number: u32) {
         let Some(listener) = &mut self.listener else { return };
-        listener.waiting.retain(|waiting| *waiting != number);
+        listener.waits_no_more(number);
         let burst = listener.accept.burst as usize;
         let taken: Vec<_> = listener.backlog.drain(..burst.min(listener.backlog.len())).collect();
         for id in taken {
@@ -172,14 +173,10 @@ impl Server<'_> {
         loop {
             let is_full = self.processes[number as usize].door.under_way >= threads;
             let done = match at {
+                Acceptor::Gate if accept.gates_first() && is_full => self.wait_for_end(tid, number),
                 Acceptor::Gate => {
-                    let gates = accept.only_when_free && accept.wait != AcceptWait::Herd;
-                    if gates && is_full {
-                        self.wait_for_end(tid, number)
-                    } else {
-                        at = Acceptor::Poll;
-                        Done::Now
-                    }
+                    at = Acceptor::Poll;
+                    Done::Now
                 }
                 Acceptor::Poll if !self.may_accept(number) => {
                     self.kernel.block(tid);
@@ -215,13 +212,14 @@ impl Server<'_> {
                     at = Acceptor::Lock;
                     if is_full { self.wait_for_end(tid, number) } else { Done::Now }
                 }
-                Acceptor::Pause(Pause::End(most)) => {
+                Acceptor::Pause(Pause::BackOff(pause)) => {
                     at = Acceptor::Again;
-                    self.wait_for_end_until(tid, number, most)
-                }
-                Acceptor::Pause(Pause::Sleep(length)) => {
-                    at = Acceptor::Again;
-                    self.kernel.sleep(tid, length)
+                    match pause {
+                        accept::Pause::OneEnds(most) => {
+                            self.wait_for_end_until(tid, number, nanos(most))
+                        }
+                        accept::Pause::Sleep(length) => self.kernel.sleep(tid, nanos(length)),
+                    }
                 }
                 Acceptor::Again => {
                     at = Acceptor::Take;
@@ -256,9 +254,7 @@ impl Server<'_> {
     fn take_connection(&mut self, number: u32) -> Option<RequestId> {
         let listener = self.listener.as_mut()?;
         let id = listener.backlog.pop_front()?;
-        if let Some(place) = listener.waiting.iter().position(|waiting| *waiting == number) {
-            listener.waiting.remove(place);
-        }
+        listener.waits_no_more(number);
         Some(id)
     }
 
@@ -293,23 +289,11 @@ impl Server<'_> {
     /// What an acceptor that holds the lock has to wait for before it accepts.
     fn pause(&self, number: u32, accept: Accept, threads: u64) -> Option<Pause> {
         let door = &self.processes[number as usize].door;
-        let (busy, watched) = (door.under_way, door.watched);
-        if accept.only_when_free && accept.wait == AcceptWait::Herd && busy >= threads {
+        let gates_late = accept.only_when_free && !accept.gates_first();
+        if gates_late && door.under_way >= threads {
             return Some(Pause::Free);
         }
-        let sleep = match accept.backoff {
-            Backoff::UntilOneEnds { most } if busy > 0 => return Some(Pause::End(nanos(most))),
-            Backoff::None | Backoff::UntilOneEnds { .. } => Duration::ZERO,
-            Backoff::WhenFull { unit } if busy >= threads => {
-                unit.mul_f64((watched as f64 + 1.5 * busy as f64) / threads as f64)
-            }
-            Backoff::WhenFull { .. } => Duration::ZERO,
-            Backoff::Proportional { most } => {
-                let full = 25 * threads;
-                most.mul_f64(busy.min(full) as f64 / full as f64)
-            }
-        };
-        (!sleep.is_zero()).then(|| Pause::Sleep(nanos(sleep)))
+        accept.backoff.pause(door.under_way, || door.watched, threads).map(Pause::BackOff)
     }
 
     /// No request ended in the time that an acceptor waits for one.

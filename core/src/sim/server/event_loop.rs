@@ -10,7 +10,7 @@ use super::{Role, Server};
 use crate::clock::Nanos;
 use crate::executor::LongPoll;
 use crate::gvl::policy::Leave;
-use crate::measure::{Histogram, LoopUse};
+use crate::measure::LoopUse;
 use crate::model::Handlers;
 use crate::sim::kernel::{Done, Tid};
 use std::collections::VecDeque;
@@ -42,9 +42,8 @@ pub(super) struct EventLoop {
     sleeps: bool,
     /// When the present poll of a request began.
     since: Nanos,
-    lag: Histogram,
-    polls: u64,
-    long_polls: Vec<LongPoll>,
+    /// How it fares.
+    pub(super) used: LoopUse,
 }
 
 /// From this length on a poll is long, as in the executor's event loop.
@@ -58,18 +57,7 @@ impl EventLoop {
             ready: VecDeque::new(),
             sleeps: false,
             since: 0,
-            lag: Histogram::new(),
-            polls: 0,
-            long_polls: Vec::new(),
-        }
-    }
-
-    pub(super) fn used(&self) -> LoopUse {
-        LoopUse {
-            lag: self.lag.clone(),
-            polls: self.polls,
-            long_polls: self.long_polls.clone(),
-            threshold: LONG,
+            used: LoopUse { threshold: LONG, ..LoopUse::default() },
         }
     }
 
@@ -78,17 +66,8 @@ impl EventLoop {
         if length < LONG {
             return;
         }
-        match self.long_polls.iter_mut().find(|poll| poll.task == task) {
-            Some(poll) => {
-                poll.count += 1;
-                poll.total += length;
-                poll.max = poll.max.max(length);
-            }
-            None => {
-                let task = task.to_owned();
-                self.long_polls.push(LongPoll { task, count: 1, total: length, max: length });
-            }
-        }
+        let task = task.to_owned();
+        self.used.add_long_poll(&LongPoll { task, count: 1, total: length, max: length });
     }
 }
 
@@ -168,8 +147,8 @@ impl Server<'_> {
         let next = if left > 0 { event_loop.ready.pop_front() } else { None };
         let Some((id, since)) = next else { return Loop::Poll };
         let left = left - 1;
-        event_loop.lag.record(Duration::from_nanos(now - since));
-        event_loop.polls += 1;
+        event_loop.used.lag.record(Duration::from_nanos(now - since));
+        event_loop.used.polls += 1;
         event_loop.since = now;
         let offloads = event_loop.handlers == Handlers::Offloaded;
         let request = self.requests.at_mut(id);

@@ -21,7 +21,7 @@ use crate::clock::Nanos;
 use crate::gvl::ThreadUsage;
 use crate::load::{Arrival, Connections, Driver, Load};
 use crate::machine::Machine;
-use crate::measure::{Answered, Ended, Finished, GvlUse, Recording, Tally, WorkerRecording};
+use crate::measure::{Finished, GvlUse, Recording, Tally, WorkerRecording};
 use crate::model::{Dispatch, Serving, ThreadsLive, Topology};
 use crate::random::Stream;
 use crate::workload::{PoolIndex, Program, Workload};
@@ -90,7 +90,6 @@ struct Process {
     door: Door,
     /// Requests given to it, where the master has the queue.
     assigned: u32,
-    answered: Answered,
 }
 
 impl<'a> Server<'a> {
@@ -120,7 +119,10 @@ impl<'a> Server<'a> {
             },
             connections: vec![Connection::default(); users.unwrap_or(0) as usize],
             queue: (topology.dispatch == Dispatch::SharedQueue).then(VecDeque::new),
-            one_request: false,
+            one_request: matches!(
+                topology.serving,
+                Serving::Pool { threads_live: ThreadsLive::OneRequest, .. }
+            ),
         };
         for number in 0..topology.processes {
             server.start_process(number, Stream::new(seed, "process", number.into()).bits());
@@ -132,10 +134,8 @@ impl<'a> Server<'a> {
     fn start_process(&mut self, number: u32, seed: u64) {
         let lock = self.kernel.add_lock(&self.topology.gvl, seed);
         let (least, most) = match self.topology.serving {
-            Serving::Pool { min_threads, max_threads, threads_live } => {
-                self.one_request = threads_live == ThreadsLive::OneRequest;
-                (if self.one_request { 0 } else { min_threads }, max_threads)
-            }
+            Serving::Pool { max_threads, .. } if self.one_request => (0, max_threads),
+            Serving::Pool { min_threads, max_threads, .. } => (min_threads, max_threads),
             Serving::EventLoop { offload_threads, .. } => (0, offload_threads),
         };
         self.processes.push(Process {
@@ -148,7 +148,6 @@ impl<'a> Server<'a> {
             event_loop: None,
             door: Door::default(),
             assigned: 0,
-            answered: Answered::default(),
         });
         if let Serving::EventLoop { handlers, .. } = self.topology.serving {
             let tid = self.add(number, Role::Loop(Loop::Polls));
@@ -281,17 +280,10 @@ impl<'a> Server<'a> {
         }
         let request = self.requests.at(id);
         let (endpoint, user, number) = (request.endpoint, request.user, request.process);
-        let latency = Duration::from_nanos(now - request.intended);
         let intended = request.intended;
         let served = self.requests.end(id);
-        let process = &mut self.processes[number as usize];
-        match &served.ended {
-            Ended::Ok => process.answered.latency.record(latency),
-            Ended::Failed(kind) => {
-                *process.answered.failed.entry(kind.clone()).or_default() += 1;
-            }
-        }
-        self.tally.finished(Finished { endpoint, intended, at: now, pid: None, served });
+        let pid = Some(pid_of(number));
+        self.tally.finished(Finished { endpoint, intended, at: now, pid, served });
         self.answered(number, user);
         if self.queue.is_some() {
             self.processes[number as usize].assigned -= 1;
@@ -328,17 +320,16 @@ impl<'a> Server<'a> {
         }
     }
 
-    /// What a process did; its process id is made up, from 1.
+    /// What a process did.
     fn worker(&mut self, number: u32, end: Nanos) -> WorkerRecording {
-        let process = &mut self.processes[number as usize];
-        let answered = std::mem::take(&mut process.answered);
-        let mut worker = WorkerRecording::new(number, number + 1, answered.latency);
-        worker.failed = answered.failed;
+        let process = &self.processes[number as usize];
+        let answered = self.tally.by_process.remove(&pid_of(number)).unwrap_or_default();
+        let mut worker = answered.worker(number, pid_of(number));
         let (ended, waits, cpu) = self.kernel.totals(process.lock);
         let mut threads: Vec<ThreadUsage> = Vec::new();
         let mut served = 0;
-        for (n, (of, role)) in self.roles.iter().enumerate().filter(|(_, (of, _))| *of == number) {
-            debug_assert_eq!(*of, number);
+        let threads_of = |(_, (of, _)): &(usize, &(u32, Role))| *of == number;
+        for (n, (_, role)) in self.roles.iter().enumerate().filter(threads_of) {
             let name = match role {
                 Role::Thread(_) => {
                     served += 1;
@@ -357,8 +348,12 @@ impl<'a> Server<'a> {
         }
         worker.gvl = GvlUse::of_threads(threads, waits);
         worker.cpu = cpu;
-        worker.event_loop =
-            self.processes[number as usize].event_loop.as_ref().map(EventLoop::used);
+        worker.event_loop = process.event_loop.as_ref().map(|event_loop| event_loop.used.clone());
         worker
     }
+}
+
+/// The process id that a process is given, from 1: there is no real one.
+fn pid_of(number: u32) -> u32 {
+    number + 1
 }

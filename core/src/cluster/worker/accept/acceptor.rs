@@ -3,7 +3,7 @@
 use super::door::Door;
 use super::reactor::Reactor;
 use super::{LACK, is_lack, take};
-use crate::cluster::accept::{AcceptWait, Backoff};
+use crate::cluster::accept::{AcceptWait, Pause};
 use crate::cluster::worker::connection::{Connection, Found};
 use crate::sync::serve;
 use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
@@ -56,8 +56,7 @@ impl Acceptor {
         let member = door.crew.lock.join(format!("w{} accept", door.number));
         let threads = u64::from(door.crew.threads().unwrap_or(u32::MAX));
         let gates = door.accept.only_when_free;
-        // One that is woken alone for a connection has to be able to take it.
-        let gates_first = gates && door.accept.wait != AcceptWait::Herd;
+        let gates_first = door.accept.gates_first();
         while !door.is_closing() {
             if gates_first {
                 door.wait_until_free(threads);
@@ -120,25 +119,11 @@ impl Acceptor {
 
     /// Leaves the connection to a worker that is less busy, for a moment.
     fn back_off(&self, threads: u64) {
-        let busy = self.door.under_way();
-        let pause = match self.door.accept.backoff {
-            Backoff::None => Duration::ZERO,
-            Backoff::UntilOneEnds { most } => {
-                self.door.wait_until_one_ends(most);
-                Duration::ZERO
-            }
-            Backoff::WhenFull { unit } if busy >= threads => {
-                let waiting = self.reactor.watched() as f64 + 1.5 * busy as f64;
-                unit.mul_f64(waiting / threads as f64)
-            }
-            Backoff::WhenFull { .. } => Duration::ZERO,
-            Backoff::Proportional { most } => {
-                let full = 25 * threads;
-                most.mul_f64(busy.min(full) as f64 / full as f64)
-            }
-        };
-        if !pause.is_zero() {
-            std::thread::sleep(pause);
+        let watched = || self.reactor.watched() as u64;
+        match self.door.accept.backoff.pause(self.door.under_way(), watched, threads) {
+            Some(Pause::OneEnds(most)) => self.door.wait_until_one_ends(most),
+            Some(Pause::Sleep(length)) => std::thread::sleep(length),
+            None => {}
         }
     }
 

@@ -11,10 +11,10 @@ mod thread;
 pub(super) use thread::{Burst, Tid};
 
 use self::cores::Cores;
-use self::thread::{Next, Phase, Place, Then, Thread};
+use self::thread::{Next, Phase, Place, Thread};
 use super::calendar::Calendar;
 use crate::clock::{Nanos, nanos};
-use crate::gvl::policy::{Decision, Leave, Sched, Step};
+use crate::gvl::policy::{Decision, Leave, Sched, Step, ThreadId};
 use crate::gvl::{Gvl, Usage};
 use crate::machine::Machine;
 use crate::measure::{Histogram, Waits};
@@ -148,7 +148,7 @@ impl<T> Kernel<T> {
 
     /// Ends the thread that runs; it has left the lock.
     pub(super) fn end_thread(&mut self, tid: Tid) {
-        self.sleep_on(tid, Next::Step);
+        self.block(tid);
         let usage = self.usage(tid, self.now());
         let (lock, id) = (self.at(tid).lock, self.at(tid).id);
         let lock = &mut self.locks[lock.0 as usize];
@@ -210,21 +210,27 @@ impl<T> Kernel<T> {
         if length == 0 {
             return Done::Now;
         }
-        self.sleep_on(tid, Next::Step);
+        self.block(tid);
         let at = self.now().saturating_add(length).saturating_add(self.wake_latency());
         self.calendar.enter(at, Event::Wake(tid, self.at(tid).stamp));
         Done::Later
     }
 
-    /// The thread that runs sleeps until [`Kernel::wake`].
+    /// The thread that runs gives its core up, and sleeps until [`Kernel::wake`].
     pub(super) fn block(&mut self, tid: Tid) {
-        self.sleep_on(tid, Next::Step);
+        let thread = self.at_mut(tid);
+        let Place::On(core) = thread.place else {
+            unreachable!("only a thread that runs goes to sleep");
+        };
+        thread.place = Place::Asleep;
+        thread.stamp = thread.stamp.wrapping_add(1);
+        self.pass_on(core);
     }
 
     /// Wakes a thread that blocked, or that is new; it asks its role.
     pub(super) fn wake(&mut self, tid: Tid) {
         let thread = self.at(tid);
-        if thread.place == Place::Asleep && thread.next == Next::Step {
+        if thread.place == Place::Asleep && !thread.at_lock {
             self.rouse(tid);
         }
     }
@@ -241,7 +247,7 @@ impl<T> Kernel<T> {
         } else {
             self.at_mut(tid).enter(Phase::Waiting, now);
         }
-        self.told(tid, step, Then::Step)
+        self.told(tid, step)
     }
 
     /// The thread that runs gives the lock up.
@@ -250,7 +256,7 @@ impl<T> Kernel<T> {
         let (lock, id) = (self.at(tid).lock, self.at(tid).id);
         let step = self.locks[lock.0 as usize].sched.leave(id, how, now);
         self.at_mut(tid).enter(Phase::Blocked, now);
-        self.told(tid, step, Then::Step)
+        self.told(tid, step)
     }
 
     /// Takes the waits for the lock that the thread had since it was last asked.
@@ -260,15 +266,7 @@ impl<T> Kernel<T> {
 
     /// What a thread used of the lock until `at`.
     pub(super) fn usage(&self, tid: Tid, at: Nanos) -> Usage {
-        let thread = self.at(tid);
-        let mut usage = thread.usage;
-        let open = Duration::from_nanos(at.saturating_sub(thread.phase_since));
-        match thread.phase {
-            Phase::Blocked => usage.blocked += open,
-            Phase::Waiting => usage.wait += open,
-            Phase::Holding => usage.hold += open,
-        }
-        usage
+        self.at(tid).usage_at(at)
     }
 
     /// What threads of the process used that ended, each wait for its lock, and its CPU time.
@@ -279,67 +277,48 @@ impl<T> Kernel<T> {
 
     /// Has a thread on a core do what it is there for; true where it asks its role.
     fn run(&mut self, tid: Tid) -> bool {
-        loop {
-            let thread = self.at(tid);
-            if thread.interrupted && thread.phase == Phase::Holding {
-                let then = match thread.next {
-                    Next::Burst => Then::Burst,
-                    Next::Step => Then::Step,
-                    Next::Lock(then) => then,
-                };
-                if self.safepoint(tid, then) == Done::Later {
-                    return false;
-                }
-            }
-            let now = self.now();
-            match self.at(tid).next {
-                Next::Step => return true,
-                Next::Burst => {
-                    let thread = self.at_mut(tid);
-                    (thread.runs, thread.since) = (true, now);
-                    let end = now.saturating_add(thread.left);
-                    let event = Event::BurstEnd(tid, thread.stamp);
-                    self.calendar.enter(end, event);
-                    return false;
-                }
-                Next::Lock(then) => {
-                    let thread = self.at_mut(tid);
-                    let timed_out = std::mem::take(&mut thread.timed_out);
-                    let (lock, id) = (thread.lock, thread.id);
-                    let step = self.locks[lock.0 as usize].sched.woken(id, timed_out, now);
-                    if step.decision == Decision::Go {
-                        self.go_on(tid, then);
-                    }
-                    if self.told(tid, step, then) == Done::Later {
-                        return false;
-                    }
-                }
-            }
+        if self.at(tid).at_lock && self.woken(tid) == Done::Later {
+            return false;
         }
-    }
-
-    /// The lock lets a thread go on that it had told to wait.
-    fn go_on(&mut self, tid: Tid, then: Then) {
+        let thread = self.at(tid);
+        let looks = thread.interrupted && thread.phase == Phase::Holding;
+        if looks && self.safepoint(tid) == Done::Later {
+            return false;
+        }
         let now = self.now();
         let thread = self.at_mut(tid);
-        thread.next = match then {
-            Then::Step => Next::Step,
-            Then::Burst => Next::Burst,
-        };
-        if thread.phase != Phase::Waiting {
-            // It had left the lock, and waited for another one to take it.
-            return;
+        if thread.next == Next::Burst {
+            (thread.runs, thread.since) = (true, now);
+            let end = now.saturating_add(thread.left);
+            let event = Event::BurstEnd(tid, thread.stamp);
+            self.calendar.enter(end, event);
+            return false;
         }
-        let waited = thread.enter(Phase::Holding, now);
-        thread.usage.acquisitions += 1;
-        thread.usage.handoffs += 1;
-        thread.waits.add(Waits { count: 1, total: waited });
-        let lock = thread.lock;
-        self.locks[lock.0 as usize].waits.record(waited);
+        true
+    }
+
+    /// A thread that the lock told to wait woke up, and asks whether it may go on.
+    fn woken(&mut self, tid: Tid) -> Done {
+        let now = self.now();
+        let thread = self.at_mut(tid);
+        thread.at_lock = false;
+        let timed_out = std::mem::take(&mut thread.timed_out);
+        let (lock, id) = (thread.lock, thread.id);
+        let step = self.locks[lock.0 as usize].sched.woken(id, timed_out, now);
+        let thread = self.at_mut(tid);
+        // One that is not waiting for it had left it, and waited for another one to take it.
+        if step.decision == Decision::Go && thread.phase == Phase::Waiting {
+            let waited = thread.enter(Phase::Holding, now);
+            thread.usage.acquisitions += 1;
+            thread.usage.handoffs += 1;
+            thread.waits.add(Waits { count: 1, total: waited });
+            self.locks[lock.0 as usize].waits.record(waited);
+        }
+        self.told(tid, step)
     }
 
     /// A thread that holds the lock looks whether its quantum is over.
-    fn safepoint(&mut self, tid: Tid, then: Then) -> Done {
+    fn safepoint(&mut self, tid: Tid) -> Done {
         let now = self.now();
         let thread = self.at_mut(tid);
         thread.interrupted = false;
@@ -350,15 +329,16 @@ impl<T> Kernel<T> {
             thread.usage.forced_yields += 1;
             thread.enter(Phase::Waiting, now);
         }
-        self.told(tid, step, then)
+        self.told(tid, step)
     }
 
     /// Does what the lock decided after an event of this thread.
-    fn told(&mut self, tid: Tid, step: Step, then: Then) -> Done {
+    fn told(&mut self, tid: Tid, step: Step) -> Done {
         let done = match step.decision {
             Decision::Go => Done::Now,
             Decision::Wait { until } => {
-                self.sleep_on(tid, Next::Lock(then));
+                self.at_mut(tid).at_lock = true;
+                self.block(tid);
                 if let Some(until) = until {
                     self.calendar.enter(until, Event::Deadline(tid, self.at(tid).stamp));
                 }
@@ -374,7 +354,7 @@ impl<T> Kernel<T> {
     fn act(&mut self, lock: LockId, step: &Step) {
         for id in &step.wake {
             let tid = self.thread_of(lock, *id);
-            if let (Place::Asleep, Next::Lock(_)) = (self.at(tid).place, self.at(tid).next) {
+            if self.at(tid).place == Place::Asleep && self.at(tid).at_lock {
                 self.rouse(tid);
             }
         }
@@ -405,18 +385,6 @@ impl<T> Kernel<T> {
         state.tick_at = None;
         let step = state.sched.tick(now);
         self.act(lock, &step);
-    }
-
-    /// Takes the thread that runs off its core, to sleep.
-    fn sleep_on(&mut self, tid: Tid, next: Next) {
-        let thread = self.at_mut(tid);
-        let Place::On(core) = thread.place else {
-            unreachable!("only a thread that runs goes to sleep");
-        };
-        thread.place = Place::Asleep;
-        thread.next = next;
-        thread.stamp = thread.stamp.wrapping_add(1);
-        self.pass_on(core);
     }
 
     /// A sleeping thread will be ready after the time that waking takes.
@@ -549,7 +517,7 @@ impl<T> Kernel<T> {
         self.locks[lock.0 as usize].cpu += ran;
     }
 
-    fn thread_of(&self, lock: LockId, id: crate::gvl::policy::ThreadId) -> Tid {
+    fn thread_of(&self, lock: LockId, id: ThreadId) -> Tid {
         self.locks[lock.0 as usize].members[id.0 as usize]
     }
 

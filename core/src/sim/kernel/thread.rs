@@ -27,15 +27,6 @@ pub(super) enum Next {
     Step,
     /// Goes on with its burst.
     Burst,
-    /// Tells the lock that it woke; goes on with the other of the two if it may.
-    Lock(Then),
-}
-
-/// What follows a wait for the lock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Then {
-    Step,
-    Burst,
 }
 
 /// Where a thread is.
@@ -65,6 +56,8 @@ pub(super) struct Thread {
     pub(super) id: ThreadId,
     pub(super) place: Place,
     pub(super) next: Next,
+    /// The lock told it to wait: before it goes on, it tells the lock that it woke.
+    pub(super) at_lock: bool,
     /// Counts its changes; an event that was entered before the last one is void.
     pub(super) stamp: u32,
     /// The burst, what is left of it, and since when it runs.
@@ -95,6 +88,7 @@ impl Thread {
             id,
             place: Place::Asleep,
             next: Next::Step,
+            at_lock: false,
             stamp: 0,
             burst: Burst::Free,
             left: 0,
@@ -114,13 +108,21 @@ impl Thread {
     /// Ends the phase, and tells how long it was.
     pub(super) fn enter(&mut self, phase: Phase, now: Nanos) -> Duration {
         let spent = Duration::from_nanos(now - self.phase_since);
-        match self.phase {
-            Phase::Blocked => self.usage.blocked += spent,
-            Phase::Waiting => self.usage.wait += spent,
-            Phase::Holding => self.usage.hold += spent,
-        }
+        self.usage = self.usage_at(now);
         self.phase = phase;
         self.phase_since = now;
         spent
+    }
+
+    /// What it used of the lock until `now`, the open phase included.
+    pub(super) fn usage_at(&self, now: Nanos) -> Usage {
+        let mut usage = self.usage;
+        let open = Duration::from_nanos(now.saturating_sub(self.phase_since));
+        match self.phase {
+            Phase::Blocked => usage.blocked += open,
+            Phase::Waiting => usage.wait += open,
+            Phase::Holding => usage.hold += open,
+        }
+        usage
     }
 }

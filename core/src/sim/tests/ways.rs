@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::load::{closed, open};
-use crate::model::{apache, gunicorn, puma, unicorn, uvicorn, webrick};
+use crate::model::{apache, puma, unicorn, uvicorn, webrick};
 use crate::workload::{Pool, checkout, cpu, exp, fail, hold, io, ms, native, us};
 
 /// Every model, sometimes several ways.
@@ -37,7 +37,6 @@ fn models() -> Vec<Model> {
         let experiment = crate::Experiment::from_toml(&document).expect(text);
         models.push(experiment.models[0].model.clone());
     }
-    let _ = gunicorn();
     models
 }
 

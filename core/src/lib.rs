@@ -65,6 +65,7 @@ mod contain;
 mod error;
 pub mod executor;
 pub mod experiment;
+mod file;
 pub mod gvl;
 pub mod load;
 pub mod machine;

@@ -6,6 +6,7 @@
 use crate::error::Error;
 use crate::value::{Fields, Node, Value};
 use crate::workload::{Dist, duration, lognormal};
+use std::path::Path;
 use std::time::Duration;
 
 const CORES_MAX: i64 = 4096;
@@ -72,7 +73,19 @@ impl Machine {
     /// # Errors
     /// Where the text stops being TOML, or every mistake in it.
     pub fn from_toml(text: &str) -> Result<Self, Error> {
-        Node::read_all(&Value::from_toml(text)?, "", |root| {
+        Self::from_value(&Value::from_toml(text)?)
+    }
+
+    /// Reads a machine file named `*.toml` or `*.json`, of at most 1 MiB.
+    ///
+    /// # Errors
+    /// A file that cannot be read, is too large or is not text; or every mistake in it.
+    pub fn from_path(path: impl AsRef<Path>) -> Result<Self, Error> {
+        Self::from_value(&Value::from_path(path.as_ref())?)
+    }
+
+    fn from_value(value: &Value) -> Result<Self, Error> {
+        Node::read_all(value, "", |root| {
             let fields = root.table(&["machine"])?;
             fields.need("machine", "a [machine]").and_then(Self::read)
         })
@@ -125,10 +138,7 @@ fn span(
     let Some(node) = fields.get(key) else { return Some(None) };
     let (least, most) = (duration::print(*allowed.start()), duration::print(*allowed.end()));
     let words = format!("a duration from {least} to {most} with a unit, such as \"10us\"");
-    match duration::parse(node.text(&words)?) {
-        Ok(d) if allowed.contains(&d) => Some(Some(d)),
-        _ => node.refuse(words),
-    }
+    duration::read_within(node, allowed, &words).map(Some)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use crate::output::{self, Status};
 use crate::progress::Bar;
 use gvl_lab::machine::Machine;
 use gvl_lab::{Error, Experiment, Report, RunOptions};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Runs the experiments of the files.
@@ -21,15 +21,8 @@ pub fn builtin(experiments: &[(&str, &str)], options: &Options) -> ExitCode {
     all(read.collect(), options).into()
 }
 
-/// Reads a machine file.
-pub fn machine(file: &Path) -> Result<Machine, Error> {
-    let text = std::fs::read_to_string(file)
-        .map_err(|why| Error::unreadable(file.display().to_string(), why, "a machine file"))?;
-    Machine::from_toml(&text)
-}
-
 fn all(read: Vec<(String, Result<Experiment, Error>)>, options: &Options) -> Status {
-    let machine = match options.machine.as_deref().map(machine).transpose() {
+    let machine = match options.machine.as_ref().map(Machine::from_path).transpose() {
         Ok(machine) => machine,
         Err(error) => return output::explain("--machine", &error),
     };

@@ -3,7 +3,7 @@
 use crate::args::SweepOptions;
 use crate::output::{self, Status};
 use crate::progress::Bar;
-use crate::runs;
+use gvl_lab::machine::Machine;
 use gvl_lab::sweep::{Axis, Sweep, SweepReport};
 use gvl_lab::{Error, Experiment};
 use std::path::Path;
@@ -21,12 +21,12 @@ pub fn file(file: &Path, axes: &[String], options: &SweepOptions) -> ExitCode {
 fn run(file: &Path, axes: &[String], options: &SweepOptions) -> Result<SweepReport, Error> {
     let mut experiment = Experiment::from_path(file)?;
     if let Some(file) = &options.machine {
-        experiment.machine = Some(runs::machine(file)?);
+        experiment.machine = Some(Machine::from_path(file)?);
     }
     let axes = axes.iter().map(|axis| Axis::parse(axis)).collect::<Result<Vec<_>, _>>()?;
     let sweep = Sweep::new(&experiment, axes)?;
     let bar = Bar::new(&experiment.name);
-    sweep.run(options.engine.engine(), &|done| bar.advance(done))
+    Ok(sweep.run(options.engine.engine(), &|done| bar.advance(done)))
 }
 
 fn print(report: &SweepReport, options: &SweepOptions) -> Status {

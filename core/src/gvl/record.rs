@@ -269,9 +269,5 @@ impl Gvl {
 const FAIRNESS_ALLOWED: &str = "fifo or barging";
 
 fn span(node: &Node<'_>) -> Option<Duration> {
-    let text = node.text(QUANTUM_ALLOWED)?;
-    match duration::parse(text) {
-        Ok(d) if QUANTUM.contains(&d) => Some(d),
-        _ => node.refuse(QUANTUM_ALLOWED),
-    }
+    duration::read_within(node, QUANTUM, QUANTUM_ALLOWED)
 }

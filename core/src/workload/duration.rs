@@ -5,6 +5,7 @@
 
 use crate::error::Mistake;
 use crate::value::Node;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// The longest duration a document may give: 24 hours.
@@ -91,6 +92,18 @@ pub fn print(duration: Duration) -> String {
 /// Reads the duration at a place of a document.
 pub fn read(node: &Node<'_>) -> Option<Duration> {
     node.note(parse(node.text(EXPECTED)?))
+}
+
+/// Reads the duration at a place of a document, within bounds; `expected` says which.
+pub fn read_within(
+    node: &Node<'_>,
+    allowed: RangeInclusive<Duration>,
+    expected: &str,
+) -> Option<Duration> {
+    match parse(node.text(expected)?) {
+        Ok(duration) if allowed.contains(&duration) => Some(duration),
+        _ => node.refuse(expected),
+    }
 }
 
 fn whole_nanos(text: &str) -> Option<u64> {

@@ -33,6 +33,14 @@ impl Engine {
             Self::Sim => "sim",
         }
     }
+
+    /// The machine that an experiment runs on: this one, or that which it describes.
+    pub(crate) fn machine(self, experiment: &Experiment) -> Machine {
+        match self {
+            Self::Real => Machine::here(),
+            Self::Sim => Machine::simulated(experiment.machine.clone().unwrap_or_default().cores()),
+        }
+    }
 }
 
 /// Makes this program one that can be a worker process: the first line of `main`.
@@ -180,10 +188,7 @@ impl Experiment {
         };
         let topologies: Vec<Topology> =
             self.models.iter().map(|entry| lower(&entry.model)).collect();
-        let machine = match engine {
-            Engine::Real => Machine::here(),
-            Engine::Sim => Machine::simulated(simulated.cores()),
-        };
+        let machine = engine.machine(self);
         let runs = topologies.len() as f64 * f64::from(self.repeat);
         let mut rows = Vec::with_capacity(topologies.len());
         for (topology, entry) in topologies.iter().zip(&self.models) {

@@ -12,6 +12,7 @@ use crate::error::Error;
 use crate::machine::Machine;
 use crate::workload::lognormal;
 use rustix::thread::CpuSet;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 impl Machine {
@@ -44,6 +45,18 @@ impl Machine {
             slice,
         })
     }
+}
+
+/// Begins a thread to measure with.
+fn begin<T: Send + 'static>(
+    measure: impl FnOnce() -> T + Send + 'static,
+) -> std::io::Result<JoinHandle<T>> {
+    thread::Builder::new().name("calibrate".to_owned()).spawn(measure)
+}
+
+/// Waits for a thread's end, and for what it measured.
+fn end<T>(thread: JoinHandle<T>) -> std::io::Result<T> {
+    thread.join().map_err(|_| std::io::Error::other("a thread panicked"))
 }
 
 /// Lets the calling thread run on one core alone: one of those that it may run on.

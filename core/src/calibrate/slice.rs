@@ -1,6 +1,6 @@
 //! How long a thread keeps a core that another one wants.
 
-use super::{median, stay_on_one_core};
+use super::{begin, end, median, stay_on_one_core};
 use crate::clock;
 use std::io;
 use std::sync::Arc;
@@ -24,18 +24,14 @@ pub(super) fn length() -> io::Result<Option<Duration>> {
             Ok(runs(&over))
         }
     };
-    let begin = |_| {
-        let named = thread::Builder::new().name("calibrate".to_owned());
-        named.spawn(computing(Arc::clone(&over)))
-    };
-    let begun: Vec<_> = (0..2).map(begin).collect::<Result<_, _>>()?;
+    let computes = |_| begin(computing(Arc::clone(&over)));
+    let begun: Vec<_> = (0..2).map(computes).collect::<Result<_, _>>()?;
     thread::sleep(WATCHED);
     // ORDERING: a flag of its own.
     over.store(true, Ordering::Relaxed);
     let mut all = Vec::new();
     for thread in begun {
-        let runs: io::Result<Vec<Duration>> =
-            thread.join().map_err(|_| io::Error::other("a thread panicked"))?;
+        let runs: io::Result<Vec<Duration>> = end(thread)?;
         all.extend(runs?);
     }
     let length = (all.len() >= 5).then(|| median(&mut all));

@@ -1,10 +1,9 @@
 //! What a core needs to go from one thread to another.
 
-use super::{median, stay_on_one_core};
+use super::{begin, end, median, stay_on_one_core};
 use crate::clock;
 use rustix::thread::sched_yield;
 use std::io;
-use std::thread;
 use std::time::Duration;
 
 const ROUNDS: usize = 9;
@@ -30,12 +29,10 @@ fn yields(threads: u32) -> io::Result<Duration> {
         (0..YIELDS).for_each(|_| sched_yield());
         Ok(Duration::from_nanos(clock::now() - began))
     };
-    let begin = |_| thread::Builder::new().name("calibrate".to_owned()).spawn(yielding);
-    let begun: Vec<_> = (0..threads).map(begin).collect::<Result<_, _>>()?;
+    let begun: Vec<_> = (0..threads).map(|_| begin(yielding)).collect::<Result<_, _>>()?;
     let mut total = Duration::ZERO;
     for thread in begun {
-        let took: io::Result<Duration> =
-            thread.join().map_err(|_| io::Error::other("a thread panicked"))?;
+        let took: io::Result<Duration> = end(thread)?;
         total = total.max(took?);
     }
     Ok(total / (YIELDS * threads))

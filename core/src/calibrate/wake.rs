@@ -1,5 +1,6 @@
 //! From a wake-up to the first instruction of the thread that slept.
 
+use super::{begin, end};
 use crate::clock::{self, Nanos};
 use std::io;
 use std::sync::Arc;
@@ -26,7 +27,7 @@ pub(super) fn latency() -> io::Result<(Duration, f64)> {
     let told = Arc::new(Told::default());
     let sleeper = {
         let told = Arc::clone(&told);
-        thread::Builder::new().name("calibrate".to_owned()).spawn(move || sleep(&told))?
+        begin(move || sleep(&told))?
     };
     for _ in 0..WAKES {
         thread::sleep(REST);
@@ -37,7 +38,7 @@ pub(super) fn latency() -> io::Result<(Duration, f64)> {
     thread::sleep(REST);
     told.over.store(true, Ordering::Release);
     sleeper.thread().unpark();
-    let mut latencies = sleeper.join().map_err(|_| io::Error::other("a thread panicked"))?;
+    let mut latencies = end(sleeper)?;
     latencies.sort_unstable();
     let at = |share: f64| {
         let place = (latencies.len() as f64 * share) as usize;

@@ -10,7 +10,6 @@ pub use axis::Axis;
 pub use report::{PointReport, SweepReport};
 
 use crate::error::{Error, Mistake};
-use crate::report::Machine;
 use crate::value::Value;
 use crate::{Engine, Experiment};
 use rayon::prelude::*;
@@ -28,7 +27,7 @@ const POINTS_MAX: usize = 100_000;
 /// let experiment = Experiment::new(puma()).workload([cpu(ms(2)), io(ms(20))]);
 /// let experiment = experiment.load(closed(24).requests(500));
 /// let axes = [Axis::parse("model.threads=1..3")?, Axis::parse("model.workers=1,2")?];
-/// let report = Sweep::new(&experiment, axes)?.run(Engine::Sim, &|_| {})?;
+/// let report = Sweep::new(&experiment, axes)?.run(Engine::Sim, &|_| {});
 /// assert_eq!(report.points.len(), 6);
 /// print!("{}", report.table());
 /// # Ok::<(), gvl_lab::Error>(())
@@ -83,17 +82,7 @@ impl Sweep {
     /// Runs every point; `observe` hears how much is done, from 0 to 1, from any thread. Points of the
     /// simulator run side by side on all cores, those of the real engine one after the other. A point
     /// whose run fails has its error in the report, and the others go on.
-    ///
-    /// # Errors
-    /// A point that the engine cannot run.
-    pub fn run(
-        &self,
-        engine: Engine,
-        observe: &(dyn Fn(f64) + Sync),
-    ) -> Result<SweepReport, Error> {
-        for point in &self.points {
-            point.experiment.check_for(engine)?;
-        }
+    pub fn run(&self, engine: Engine, observe: &(dyn Fn(f64) + Sync)) -> SweepReport {
         let done = AtomicUsize::new(0);
         let run = |point: &Point| {
             let result = point.experiment.run(engine);
@@ -106,20 +95,14 @@ impl Sweep {
             Engine::Sim => self.points.par_iter().map(run).collect(),
             Engine::Real => self.points.iter().map(run).collect(),
         };
-        let machine = match engine {
-            Engine::Sim => {
-                Machine::simulated(self.base.machine.clone().unwrap_or_default().cores())
-            }
-            Engine::Real => Machine::here(),
-        };
-        Ok(SweepReport {
+        SweepReport {
             experiment: self.base.to_value(),
             engine: engine.name().to_owned(),
             seed: self.base.seed,
-            machine,
+            machine: engine.machine(&self.base),
             axes: self.axes.iter().map(|axis| axis.path().to_owned()).collect(),
             points,
-        })
+        }
     }
 }
 

@@ -28,7 +28,8 @@ pub fn instant(at: Nanos) -> Instant {
 /// A duration as nanoseconds, the longest where it does not fit.
 #[inline]
 pub fn nanos(duration: Duration) -> Nanos {
-    Nanos::try_from(duration.as_nanos()).unwrap_or(Nanos::MAX)
+    let seconds = duration.as_secs().saturating_mul(1_000_000_000);
+    seconds.saturating_add(duration.subsec_nanos().into())
 }
 
 /// CPU time of the calling thread since it began.

@@ -3,7 +3,9 @@
 //! Each user, arrival process and request draws from a stream of its own, so that adding one does
 //! not move the others. A stream is PCG XSL RR 128/64, which `rand_pcg` documents as portable;
 //! logarithms come from `libm` rather than the platform, so that the same seed gives the same bits
-//! everywhere.
+//! everywhere. [`Streams`] makes many of one name.
+
+mod ziggurat;
 
 use rand_core::Rng;
 use rand_pcg::Pcg64;
@@ -12,17 +14,35 @@ use rand_pcg::Pcg64;
 #[derive(Debug, Clone)]
 pub struct Stream(Pcg64);
 
-impl Stream {
-    /// The stream `index` of those called `name`.
-    pub fn new(seed: u64, name: &str, index: u64) -> Self {
+/// The streams of one name and seed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Streams {
+    name: u64,
+    high: u64,
+}
+
+impl Streams {
+    pub(crate) fn new(seed: u64, name: &str) -> Self {
         // FNV-1a names the stream; splitmix64's finaliser spreads seed and index over the state.
         let name = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| {
             (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3)
         });
-        let high = mix(seed ^ name);
-        let low = mix(high.wrapping_add(mix(index)));
-        let state = (u128::from(high) << 64) | u128::from(low);
-        Self(Pcg64::new(state, u128::from(mix(name ^ index.rotate_left(32)))))
+        Self { name, high: mix(seed ^ name) }
+    }
+
+    /// The stream of an index.
+    #[inline]
+    pub(crate) fn at(self, index: u64) -> Stream {
+        let low = mix(self.high.wrapping_add(mix(index)));
+        let state = (u128::from(self.high) << 64) | u128::from(low);
+        Stream(Pcg64::new(state, u128::from(mix(self.name ^ index.rotate_left(32)))))
+    }
+}
+
+impl Stream {
+    /// The stream `index` of those called `name`.
+    pub fn new(seed: u64, name: &str, index: u64) -> Self {
+        Streams::new(seed, name).at(index)
     }
 
     /// 64 random bits: the seed of something else.
@@ -31,20 +51,21 @@ impl Stream {
     }
 
     /// A number in `0.0..1.0`, with 53 random bits.
+    #[inline]
     pub fn unit(&mut self) -> f64 {
-        (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+        ziggurat::unit(self.0.next_u64())
     }
 
-    /// A draw from the exponential distribution of mean 1, by inversion: `-ln(1 - u)`.
+    /// A draw from the exponential distribution of mean 1.
+    #[inline]
     pub fn exponential(&mut self) -> f64 {
-        -libm::log(1.0 - self.unit())
+        ziggurat::exponential(|| self.0.next_u64())
     }
 
-    /// A draw from the normal distribution of mean 0 and deviation 1, by Box and Muller's method
-    /// ("A Note on the Generation of Random Normal Deviates", 1958).
+    /// A draw from the normal distribution of mean 0 and deviation 1.
+    #[inline]
     pub fn normal(&mut self) -> f64 {
-        let radius = libm::sqrt(2.0 * self.exponential());
-        radius * libm::cos(core::f64::consts::TAU * self.unit())
+        ziggurat::normal(|| self.0.next_u64())
     }
 
     /// An index below `bound`, which is not nought; the bias is below 2^-32 for small bounds.

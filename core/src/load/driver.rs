@@ -11,7 +11,7 @@ use super::pattern::Pattern;
 use super::pick::Picks;
 use super::until::Limit;
 use crate::clock::Nanos;
-use crate::random::Stream;
+use crate::random::{Stream, Streams};
 use crate::workload::Workload;
 
 /// Times the requests of one run.
@@ -20,7 +20,7 @@ use crate::workload::Workload;
 /// none is intended at its end or later.
 #[derive(Debug, Clone)]
 pub struct Driver {
-    seed: u64,
+    requests: Streams,
     limit: Limit,
     picks: Picks,
     source: Source,
@@ -58,7 +58,8 @@ impl Driver {
                 (Source::Open(Open::new(*rate, *arrivals, seed)), until)
             }
         };
-        Self { seed, limit: Limit::new(*until), picks: Picks::new(workload), source }
+        let requests = Streams::new(seed, "request");
+        Self { requests, limit: Limit::new(*until), picks: Picks::new(workload), source }
     }
 
     /// Gives when the next arrival is due, which may be past. `None`: nothing until a request
@@ -90,7 +91,7 @@ impl Driver {
             user: start.user,
             endpoint: start.endpoint,
             intended: start.intended,
-            stream: Stream::new(self.seed, "request", number),
+            stream: self.requests.at(number),
         })
     }
 

@@ -38,7 +38,8 @@ impl Open {
     pub fn next_due(&self) -> Nanos {
         match self.arrivals {
             Arrivals::Constant => at_rate(self.number, self.rate),
-            Arrivals::Poisson => self.due_ns.round() as Nanos,
+            // To the nearest nanosecond.
+            Arrivals::Poisson => (self.due_ns + 0.5) as Nanos,
         }
     }
 

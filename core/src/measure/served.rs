@@ -50,6 +50,15 @@ impl Served {
         }
     }
 
+    /// Becomes [`Served::nothing_yet`], and keeps its memory.
+    pub(crate) fn begin_anew(&mut self) {
+        self.ended = Ended::Ok;
+        self.demand = Demand::default();
+        self.waits = Waits::default();
+        self.in_pools.clear();
+        self.checked_out.clear();
+    }
+
     /// A request whose handler never came to its end.
     pub(crate) fn without_an_end(kind: &str) -> Self {
         let mut served = Self::nothing_yet();

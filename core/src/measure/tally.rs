@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// What a finished request tells.
-pub(crate) struct Finished {
+pub(crate) struct Finished<'a> {
     pub(crate) endpoint: usize,
     pub(crate) intended: Nanos,
     pub(crate) at: Nanos,
     /// The worker process that had it, where there are workers.
     pub(crate) pid: Option<u32>,
-    pub(crate) served: Served,
+    pub(crate) served: &'a Served,
 }
 
 /// The counts of one run.
@@ -97,13 +97,13 @@ impl Tally {
         }
     }
 
-    pub(crate) fn finished(&mut self, finished: Finished) {
+    pub(crate) fn finished(&mut self, finished: &Finished<'_>) {
         self.last_finish = self.last_finish.max(finished.at);
         let Served { ended, demand, waits, in_pools, .. } = finished.served;
         let latency = Duration::from_nanos(finished.at.saturating_sub(finished.intended));
         if let Some(pid) = finished.pid {
             let process = self.by_process.entry(pid).or_default();
-            match &ended {
+            match ended {
                 Ended::Ok => process.latency.record(latency),
                 Ended::Failed(kind) => *process.failed.entry(kind.clone()).or_default() += 1,
             }
@@ -115,13 +115,13 @@ impl Tally {
             Ended::Ok => {
                 self.ok += 1;
                 endpoint.latency.record(latency);
-                endpoint.demand.add(demand);
+                endpoint.demand.add(*demand);
                 for (pool, held) in self.pools.iter_mut().zip(in_pools) {
-                    pool.held += held;
+                    pool.held += *held;
                 }
             }
             Ended::Failed(kind) => {
-                *endpoint.failed.entry(kind).or_default() += 1;
+                *endpoint.failed.entry(kind.clone()).or_default() += 1;
                 endpoint.failed_latency.record(latency);
             }
         }

@@ -255,7 +255,7 @@ impl Run {
         let next_before = gate.driver.next_due();
         if !gate.over {
             if at <= self.end {
-                self.tally.lock().finished(finished);
+                self.tally.lock().finished(&finished);
                 gate.ended += 1;
                 if gate.ended == self.half.requests {
                     gate.half_ended = true;
@@ -364,8 +364,13 @@ impl Drop for Request {
         let at = clock::now();
         let run = &self.run;
         let served = self.served.take().unwrap_or_else(|| Served::without_an_end("panicked"));
-        let finished =
-            Finished { endpoint: self.endpoint, intended: self.intended, at, pid: self.by, served };
+        let finished = Finished {
+            endpoint: self.endpoint,
+            intended: self.intended,
+            at,
+            pid: self.by,
+            served: &served,
+        };
         for arrival in run.finish(at, self.user, finished) {
             run.submit(arrival);
         }

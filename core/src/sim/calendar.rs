@@ -19,9 +19,21 @@ pub(super) struct Calendar<E> {
 
 #[derive(Debug)]
 struct Entry<E> {
-    at: Nanos,
-    number: u64,
+    /// The time, then in which place it was entered.
+    key: u128,
     event: E,
+}
+
+impl<E> Entry<E> {
+    #[inline]
+    fn new(at: Nanos, number: u64, event: E) -> Self {
+        Self { key: u128::from(at) << 64 | u128::from(number), event }
+    }
+
+    #[inline]
+    fn at(&self) -> Nanos {
+        (self.key >> 64) as Nanos
+    }
 }
 
 impl<E> Calendar<E> {
@@ -41,22 +53,22 @@ impl<E> Calendar<E> {
             return;
         }
         self.entered += 1;
-        self.later.push(Entry { at, number: self.entered, event });
+        self.later.push(Entry::new(at, self.entered, event));
     }
 
     /// Takes the next event, and goes on to its time; none after `end`.
     pub(super) fn next(&mut self, end: Nanos) -> Option<E> {
         // What was entered earlier for this moment comes before what was entered in it.
-        if self.later.peek().is_none_or(|entry| entry.at > self.now)
+        if self.later.peek().is_none_or(|entry| entry.at() > self.now)
             && let Some(event) = self.line.pop_front()
         {
             return Some(event);
         }
-        if self.later.peek()?.at > end {
+        if self.later.peek()?.at() > end {
             return None;
         }
         let entry = self.later.pop()?;
-        self.now = entry.at;
+        self.now = entry.at();
         Some(entry.event)
     }
 }
@@ -64,7 +76,7 @@ impl<E> Calendar<E> {
 impl<E> Ord for Entry<E> {
     /// The earliest is the greatest.
     fn cmp(&self, other: &Self) -> Ordering {
-        (other.at, other.number).cmp(&(self.at, self.number))
+        other.key.cmp(&self.key)
     }
 }
 

@@ -4,6 +4,7 @@
 //! nanoseconds, at most 24 hours.
 
 use super::duration;
+use crate::clock;
 use crate::error::{Error, Mistake};
 use crate::random::Stream;
 use crate::value::{Node, Value};
@@ -82,6 +83,7 @@ impl Dist {
     }
 
     /// Draws one duration. A constant takes nothing from the stream.
+    #[inline]
     pub fn draw(&self, stream: &mut Stream) -> Duration {
         match self {
             Self::Constant(d) => *d,
@@ -184,11 +186,13 @@ fn arguments(text: &str) -> Option<(&str, &str)> {
 }
 
 fn ns_of(duration: Duration) -> f64 {
-    duration.as_nanos() as f64
+    // No duration of a workload is longer than a day.
+    clock::nanos(duration) as f64
 }
 
 fn of_ns(ns: f64) -> Duration {
-    Duration::from_nanos(ns.round() as u64).min(duration::MAX)
+    // To the nearest; no draw is negative.
+    Duration::from_nanos((ns + 0.5) as u64).min(duration::MAX)
 }
 
 /// The probability that a standard normal is below `z`.

@@ -242,7 +242,7 @@ impl<T> Kernel<T> {
         let step = self.locks[lock.0 as usize].sched.acquire(id, now);
         if step.decision == Decision::Go {
             let thread = self.at_mut(tid);
-            thread.usage.acquisitions += 1;
+            thread.used.acquisitions += 1;
             thread.enter(Phase::Holding, now);
         } else {
             self.at_mut(tid).enter(Phase::Waiting, now);
@@ -308,9 +308,9 @@ impl<T> Kernel<T> {
         let thread = self.at_mut(tid);
         // One that is not waiting for it had left it, and waited for another one to take it.
         if step.decision == Decision::Go && thread.phase == Phase::Waiting {
-            let waited = thread.enter(Phase::Holding, now);
-            thread.usage.acquisitions += 1;
-            thread.usage.handoffs += 1;
+            let waited = Duration::from_nanos(thread.enter(Phase::Holding, now));
+            thread.used.acquisitions += 1;
+            thread.used.handoffs += 1;
             thread.waits.add(Waits { count: 1, total: waited });
             self.locks[lock.0 as usize].waits.record(waited);
         }
@@ -326,7 +326,7 @@ impl<T> Kernel<T> {
         let step = self.locks[lock.0 as usize].sched.safepoint(id, now);
         if step.decision != Decision::Go {
             let thread = self.at_mut(tid);
-            thread.usage.forced_yields += 1;
+            thread.used.forced_yields += 1;
             thread.enter(Phase::Waiting, now);
         }
         self.told(tid, step)

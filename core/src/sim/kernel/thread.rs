@@ -45,9 +45,19 @@ pub(super) enum Place {
 /// What it does with the lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
-    Blocked,
-    Waiting,
-    Holding,
+    Blocked = 0,
+    Waiting = 1,
+    Holding = 2,
+}
+
+/// What a thread used of the lock.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Used {
+    /// Nanoseconds in each phase that is over, by [`Phase`].
+    spent_ns: [Nanos; 3],
+    pub(super) acquisitions: u64,
+    pub(super) handoffs: u64,
+    pub(super) forced_yields: u64,
 }
 
 #[derive(Debug)]
@@ -76,7 +86,7 @@ pub(super) struct Thread {
     pub(super) vruntime: Nanos,
     pub(super) phase: Phase,
     pub(super) phase_since: Nanos,
-    pub(super) usage: Usage,
+    pub(super) used: Used,
     /// Waits for the lock since its role took stock.
     pub(super) waits: Waits,
 }
@@ -100,29 +110,25 @@ impl Thread {
             vruntime: 0,
             phase: Phase::Blocked,
             phase_since: now,
-            usage: Usage::default(),
+            used: Used::default(),
             waits: Waits::default(),
         }
     }
 
     /// Ends the phase, and tells how long it was.
-    pub(super) fn enter(&mut self, phase: Phase, now: Nanos) -> Duration {
-        let spent = Duration::from_nanos(now - self.phase_since);
-        self.usage = self.usage_at(now);
-        self.phase = phase;
-        self.phase_since = now;
+    pub(super) fn enter(&mut self, phase: Phase, now: Nanos) -> Nanos {
+        let spent = now - self.phase_since;
+        self.used.spent_ns[self.phase as usize] += spent;
+        (self.phase, self.phase_since) = (phase, now);
         spent
     }
 
     /// What it used of the lock until `now`, the open phase included.
     pub(super) fn usage_at(&self, now: Nanos) -> Usage {
-        let mut usage = self.usage;
-        let open = Duration::from_nanos(now.saturating_sub(self.phase_since));
-        match self.phase {
-            Phase::Blocked => usage.blocked += open,
-            Phase::Waiting => usage.wait += open,
-            Phase::Holding => usage.hold += open,
-        }
-        usage
+        let mut spent_ns = self.used.spent_ns;
+        spent_ns[self.phase as usize] += now.saturating_sub(self.phase_since);
+        let [blocked, wait, hold] = spent_ns.map(Duration::from_nanos);
+        let Used { acquisitions, handoffs, forced_yields, .. } = self.used;
+        Usage { hold, wait, blocked, acquisitions, handoffs, forced_yields }
     }
 }

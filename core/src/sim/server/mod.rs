@@ -24,7 +24,7 @@ use crate::machine::Machine;
 use crate::measure::{Finished, GvlUse, Recording, Tally, WorkerRecording};
 use crate::model::{Dispatch, Serving, ThreadsLive, Topology};
 use crate::random::Stream;
-use crate::workload::{PoolIndex, Program, Workload};
+use crate::workload::{Program, Workload};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ pub(super) enum Timer {
     /// An async handler's wait is over.
     Await(RequestId, u32),
     /// A wait for a connection of a pool runs out.
-    Checkout(RequestId, u32, PoolIndex),
+    Checkout(RequestId, u32),
     /// An acceptor has waited long enough for a request to end.
     NoneEnded(u32, u32),
     /// A user's connection has had no request for too long.
@@ -74,6 +74,8 @@ pub(in crate::sim) struct Server<'a> {
     queue: Option<VecDeque<RequestId>>,
     /// A thread lives for one request.
     one_request: bool,
+    /// There is a master, and its workers are told apart.
+    has_workers: bool,
 }
 
 /// A process that serves requests.
@@ -119,6 +121,7 @@ impl<'a> Server<'a> {
             },
             connections: vec![Connection::default(); users.unwrap_or(0) as usize],
             queue: (topology.dispatch == Dispatch::SharedQueue).then(VecDeque::new),
+            has_workers: topology.dispatch != Dispatch::InProcess,
             one_request: matches!(
                 topology.serving,
                 Serving::Pool { threads_live: ThreadsLive::OneRequest, .. }
@@ -206,7 +209,7 @@ impl<'a> Server<'a> {
                     self.resume(id);
                 }
             }
-            Timer::Checkout(id, wait, pool) => self.checkout_late(id, wait, pool),
+            Timer::Checkout(id, wait) => self.checkout_late(id, wait),
             Timer::NoneEnded(number, wait) => self.none_ended(number, wait),
             Timer::Idle(user, number) => self.idle_too_long(user, number),
         }
@@ -280,27 +283,29 @@ impl<'a> Server<'a> {
         }
         let request = self.requests.at(id);
         let (endpoint, user, number) = (request.endpoint, request.user, request.process);
-        let intended = request.intended;
-        let served = self.requests.end(id);
-        let pid = Some(pid_of(number));
-        self.tally.finished(Finished { endpoint, intended, at: now, pid, served });
+        let (intended, served) = (request.intended, &request.served);
+        let pid = self.has_workers.then(|| pid_of(number));
+        self.tally.finished(&Finished { endpoint, intended, at: now, pid, served });
+        self.requests.end(id);
         self.answered(number, user);
         if self.queue.is_some() {
             self.processes[number as usize].assigned -= 1;
             self.hand_out();
         }
-        self.driver.finished(user, now);
-        self.arrivals();
+        if user.is_some() {
+            self.driver.finished(user, now);
+            self.arrivals();
+        }
     }
 
     /// What the run left behind, which ended at `end`.
     pub(super) fn record(mut self, end: Nanos) -> Recording {
         let mut workers: Vec<_> =
             (0..self.processes.len()).map(|n| self.worker(n as u32, end)).collect();
-        let processes = if self.topology.dispatch == Dispatch::InProcess {
+        let processes = if !self.has_workers {
             let here = workers.pop().expect("there is a process");
             Recording {
-                processes: here.processes().clone(),
+                processes: [(pid_of(0), self.tally.ok)].into(),
                 gvl: here.gvl,
                 cpu: here.cpu,
                 event_loop: here.event_loop,

@@ -27,6 +27,8 @@ pub(super) struct Request {
     pub(super) begun: bool,
     /// Counts its waits, so that a time-out finds only the one that it was set for.
     pub(super) wait: u32,
+    /// The pool that it waits for a connection of, where it does.
+    pub(super) waits_in: PoolIndex,
 }
 
 #[derive(Default)]
@@ -37,33 +39,37 @@ pub(super) struct Requests {
 
 impl Requests {
     pub(super) fn add(&mut self, arrival: Arrival) -> RequestId {
-        let mut request = Request {
-            endpoint: arrival.endpoint,
-            user: arrival.user,
-            intended: arrival.intended,
-            cursor: Cursor::new(arrival.stream),
+        let Arrival { endpoint, user, intended, stream, .. } = arrival;
+        if let Some(id) = self.spare.pop() {
+            let request = self.at_mut(id);
+            (request.endpoint, request.user, request.intended) = (endpoint, user, intended);
+            request.cursor = Cursor::new(stream);
+            request.served.begin_anew();
+            (request.thread, request.begun) = (None, false);
+            return id;
+        }
+        self.all.push(Request {
+            endpoint,
+            user,
+            intended,
+            cursor: Cursor::new(stream),
             served: Served::nothing_yet(),
             process: 0,
             held: SmallVec::new(),
             thread: None,
             begun: false,
             wait: 0,
-        };
-        if let Some(id) = self.spare.pop() {
-            request.wait = self.at(id).wait;
-            *self.at_mut(id) = request;
-            return id;
-        }
-        self.all.push(request);
+            waits_in: PoolIndex(0),
+        });
         RequestId(self.all.len() as u32 - 1)
     }
 
-    /// The request ended; gives what became of it.
-    pub(super) fn end(&mut self, id: RequestId) -> Served {
+    /// The request ended, and was counted.
+    pub(super) fn end(&mut self, id: RequestId) {
         self.spare.push(id);
         let request = self.at_mut(id);
         request.wait = request.wait.wrapping_add(1);
-        std::mem::replace(&mut request.served, Served::nothing_yet())
+        request.held.clear();
     }
 
     pub(super) fn under_way(&self) -> u64 {

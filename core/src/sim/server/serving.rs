@@ -146,11 +146,12 @@ impl Server<'_> {
     }
 
     fn wait_for(&mut self, id: RequestId, pool: PoolIndex) {
-        let request = self.requests.at(id);
+        let request = self.requests.at_mut(id);
+        request.waits_in = pool;
         let pools = &mut self.processes[request.process as usize].pools;
         pools.wait(pool, id);
         let late = self.kernel.now().saturating_add(pools.timeout(pool));
-        self.kernel.remind(late, Timer::Checkout(id, request.wait, pool));
+        self.kernel.remind(late, Timer::Checkout(id, request.wait));
     }
 
     /// A connection of the request's process is free again.
@@ -163,10 +164,10 @@ impl Server<'_> {
     }
 
     /// A wait for a connection runs out.
-    pub(super) fn checkout_late(&mut self, id: RequestId, wait: u32, pool: PoolIndex) {
+    pub(super) fn checkout_late(&mut self, id: RequestId, wait: u32) {
         let request = self.requests.at(id);
-        if request.wait == wait && self.processes[request.process as usize].pools.give_up(pool, id)
-        {
+        let pools = &mut self.processes[request.process as usize].pools;
+        if request.wait == wait && pools.give_up(request.waits_in, id) {
             self.requests.at_mut(id).served.fail("checkout timeout");
             self.waits_no_more(id);
         }

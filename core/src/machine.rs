@@ -38,6 +38,11 @@ pub struct Machine {
     /// How long a thread may keep a core while others wait for one, 10 us to 1 s; by default 3 ms,
     /// as Linux's scheduler has it on 8 cores and more (`sysctl_sched_base_slice` of 0.75 ms x 4).
     pub slice: Option<Duration>,
+    /// CPU time that the load generator needs to open a connection, and once more to send a request,
+    /// 0 to 100 ms; by default nought. It stands for a program whose threads share one lock (Ruby,
+    /// Python), on a core of its own: who connects together with others sends only when the others
+    /// have connected, and a server may have accepted a connection long before.
+    pub client: Option<Duration>,
 }
 
 impl Machine {
@@ -45,7 +50,8 @@ impl Machine {
     /// theory.
     pub fn ideal(cores: u32) -> Self {
         let none = Duration::ZERO;
-        Self { cores: Some(cores), wake: Some(none.into()), switch: Some(none), slice: None }
+        let (wake, switch) = (Some(none.into()), Some(none));
+        Self { cores: Some(cores), wake, switch, ..Self::default() }
     }
 
     /// Gives the processors.
@@ -66,6 +72,11 @@ impl Machine {
     /// Gives how long a thread may keep a core that others wait for.
     pub fn slice(&self) -> Duration {
         self.slice.unwrap_or(Duration::from_millis(3))
+    }
+
+    /// Gives the CPU time of the load generator, to open a connection and again to send a request.
+    pub fn client(&self) -> Duration {
+        self.client.unwrap_or_default()
     }
 
     /// Reads a machine file: TOML with a table `[machine]`, as [`Machine::to_toml`] writes it.
@@ -98,7 +109,7 @@ impl Machine {
 
     /// Reads the table `[machine]`.
     pub(crate) fn read(node: &Node<'_>) -> Option<Self> {
-        let fields = node.table(&["cores", "wake", "switch", "slice"])?;
+        let fields = node.table(&["cores", "wake", "switch", "slice", "client"])?;
         let cores = match fields.get("cores") {
             Some(node) => node.int(1..=CORES_MAX).map(|n| Some(n as u32)),
             None => Some(None),
@@ -114,7 +125,8 @@ impl Machine {
         };
         let switch = span(&fields, "switch", Duration::ZERO..=COST_MAX);
         let slice = span(&fields, "slice", SLICE);
-        Some(Self { cores: cores?, wake: wake?, switch: switch?, slice: slice? })
+        let client = span(&fields, "client", Duration::ZERO..=COST_MAX);
+        Some(Self { cores: cores?, wake: wake?, switch: switch?, slice: slice?, client: client? })
     }
 
     /// Writes what [`Machine::read`] reads back.
@@ -122,7 +134,7 @@ impl Machine {
         let mut fields = Vec::new();
         fields.extend(self.cores.map(|cores| ("cores", Value::Int(cores.into()))));
         fields.extend(self.wake.as_ref().map(|wake| ("wake", wake.to_value())));
-        for (key, d) in [("switch", self.switch), ("slice", self.slice)] {
+        for (key, d) in [("switch", self.switch), ("slice", self.slice), ("client", self.client)] {
             fields.extend(d.map(|d| (key, Value::text(duration::print(d)))));
         }
         Value::table(fields)
@@ -147,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_machine_file_reads_back() {
-        let text = "[machine]\ncores = 64\nwake = \"lognormal(8us, 0.4)\"\nswitch = \"3us\"\n";
+        let text = "[machine]\ncores = 64\nwake = \"lognormal(8us, 0.4)\"\nswitch = \"3us\"\nclient = \"1ms\"\n";
         let machine = Machine::from_toml(text).unwrap();
         assert_eq!(machine.cores(), 64);
         assert_eq!(Machine::from_toml(&machine.to_toml()).unwrap(), machine);

@@ -140,7 +140,8 @@ fn a_machine_is_checked() {
         ),
         (
             "speed = 2",
-            "x.toml: machine.speed: this key is not allowed, expected one of cores, wake, switch, slice",
+            "x.toml: machine.speed: this key is not allowed, expected one of cores, wake, switch, slice, \
+             client",
         ),
     ] {
         folder.write(

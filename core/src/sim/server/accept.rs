@@ -261,8 +261,26 @@ impl Server<'_> {
     /// The request of a connection that was accepted goes to the threads.
     fn admit(&mut self, number: u32, id: RequestId) {
         self.opened(number, id);
+        let request = self.requests.at_mut(id);
+        if !request.sent {
+            // Its connection is watched until it comes. Differs from Puma: no thread looks first.
+            (request.process, request.watched) = (number, true);
+            self.processes[number as usize].door.watched += 1;
+            return;
+        }
         self.processes[number as usize].door.under_way += 1;
         self.enqueue(number, id);
+    }
+
+    /// A request comes whose connection was opened before, accepted or not.
+    pub(super) fn comes_late(&mut self, id: RequestId) {
+        let request = self.requests.at_mut(id);
+        request.sent = true;
+        if std::mem::take(&mut request.watched) {
+            let number = request.process;
+            self.processes[number as usize].door.watched -= 1;
+            self.wake_reactor(number, id);
+        }
     }
 
     /// Sleeps until a request ends.
@@ -359,13 +377,26 @@ impl Server<'_> {
             self.resume(id);
             return true;
         }
+        self.wake_reactor(number, id);
+        true
+    }
+
+    /// A request comes over a connection that a worker watches.
+    fn wake_reactor(&mut self, number: u32, id: RequestId) {
+        let door = &mut self.processes[number as usize].door;
         door.incoming.push_back(id);
         if std::mem::take(&mut door.reactor_sleeps)
             && let Some(tid) = door.reactor
         {
             self.kernel.wake(tid);
         }
-        true
+    }
+
+    /// Whether the request's user has a connection open.
+    pub(super) fn is_connected(&self, id: RequestId) -> bool {
+        let user = self.requests.at(id).user.map(|user| user as usize);
+        let connection = user.and_then(|user| self.connections.get(user));
+        connection.is_some_and(|connection| connection.process.is_some())
     }
 
     /// A process has accepted the request's connection.

@@ -141,7 +141,7 @@ fn a_machine_is_checked() {
         (
             "speed = 2",
             "x.toml: machine.speed: this key is not allowed, expected one of cores, wake, switch, slice, \
-             client",
+             together, client",
         ),
     ] {
         folder.write(

@@ -43,7 +43,7 @@ impl Machine {
             wake: Some(lognormal(median, sigma)),
             switch: Some(switch),
             slice,
-            client: None,
+            ..Self::default()
         })
     }
 }

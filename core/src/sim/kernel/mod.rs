@@ -237,9 +237,15 @@ impl<T> Kernel<T> {
 
     /// Wakes a thread that blocked, or that is new; it asks its role.
     pub(super) fn wake(&mut self, tid: Tid) {
+        self.wake_as(tid, 0);
+    }
+
+    /// Wakes as [`Kernel::wake`], as the `place`th of several that are woken by one: whoever wakes
+    /// them has had as many others to wake before, each of which took it as long as a switch.
+    pub(super) fn wake_as(&mut self, tid: Tid, place: usize) {
         let thread = self.at(tid);
         if thread.place == Place::Asleep && !thread.at_lock {
-            self.rouse(tid);
+            self.rouse_after(tid, self.switch.saturating_mul(place as Nanos));
         }
     }
 
@@ -397,10 +403,14 @@ impl<T> Kernel<T> {
 
     /// A sleeping thread will be ready after the time that waking takes.
     fn rouse(&mut self, tid: Tid) {
+        self.rouse_after(tid, 0);
+    }
+
+    fn rouse_after(&mut self, tid: Tid, late: Nanos) {
         let thread = self.at_mut(tid);
         thread.place = Place::Waking;
         thread.stamp = thread.stamp.wrapping_add(1);
-        let latency = self.wake_latency();
+        let latency = self.wake_latency().saturating_add(late);
         if latency == 0 {
             return self.ready(tid);
         }

@@ -120,7 +120,7 @@ impl<'a> Server<'a> {
             client: Client::of(machine),
             tally: Tally::new(workload, 0, false),
             listener: match topology.dispatch {
-                Dispatch::Accept(accept) => Some(Listener::new(accept, seed)),
+                Dispatch::Accept(accept) => Some(Listener::new(accept)),
                 _ => None,
             },
             connections: vec![Connection::default(); users.unwrap_or(0) as usize],

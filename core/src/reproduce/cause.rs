@@ -20,11 +20,11 @@ pub(super) fn of(row: &ReproducedRow, experiment: &Experiment, runs: &[&Row]) ->
     let spreads = row.figures.iter().any(|figure| {
         figure.verdict == Verdict::InRange || figure.error_pct.is_some_and(|e| e.abs() > 5.0)
     });
-    let is_uneven = row.imbalance.is_some_and(|imbalance| imbalance > UNEVEN);
-    (spreads && is_uneven).then(|| match experiment.load.connections {
-        Connections::New => uneven_accepts(row, runs),
-        Connections::KeepAlive => stuck_users(row, runs),
-    })
+    let imbalance = row.imbalance.filter(|_| spreads)?;
+    match experiment.load.connections {
+        Connections::New => (imbalance > UNEVEN).then(|| uneven_accepts(row, runs)),
+        Connections::KeepAlive => Some(stuck_users(row, experiment)),
+    }
 }
 
 /// The requests that the busiest worker took, in the mean and in one run of twenty.
@@ -52,13 +52,12 @@ fn uneven_accepts(row: &ReproducedRow, runs: &[&Row]) -> String {
     )
 }
 
-fn stuck_users(row: &ReproducedRow, runs: &[&Row]) -> String {
-    let (mean, late) = busiest(runs);
+fn stuck_users(row: &ReproducedRow, experiment: &Experiment) -> String {
+    let users = experiment.load.users().map(|users| count(users.into(), "user"));
     format!(
-        "users stick to the worker that accepted their connection: the busiest of {} workers takes {} \
-         in the mean and {} or more in one run of twenty; users of one that has few are answered fast",
-        row.workers,
-        count(mean.round() as u64, "request"),
-        number(late),
+        "users stick to the worker that accepted their connection, however many each of {} has: where one \
+         has few of {} these are answered soon and often, and the others wait",
+        count(row.workers.into(), "worker"),
+        users.unwrap_or("all".to_owned()),
     )
 }

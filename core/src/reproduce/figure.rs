@@ -84,7 +84,8 @@ impl Figure {
         // The nearest rank.
         let rank = |p: f64| Some(*values.get(((p * n as f64).ceil() as usize).max(1) - 1)?);
         let mean = (n > 0).then(|| values.iter().sum::<f64>() / n as f64);
-        let error_pct = mean.filter(|_| published != 0.0).map(|mean| (mean / published - 1.0) * 100.0);
+        let error_pct =
+            mean.filter(|_| published != 0.0).map(|mean| (mean / published - 1.0) * 100.0);
         let (p5, p95) = (rank(0.05), rank(0.95));
         let inside = p5.zip(p95).is_some_and(|(low, high)| low <= published && published <= high);
         let verdict = match error_pct.map(f64::abs) {

@@ -51,7 +51,8 @@ impl Reproduction {
             self.rows.iter().filter_map(|row| Some((row, row.cause.as_ref()?))).collect();
         for (n, (row, cause)) in causes.into_iter().enumerate() {
             let gap = if n == 0 { "\n" } else { "" };
-            writeln!(text, "{gap}{}: {cause}", row.title()).expect("text takes all that is written");
+            writeln!(text, "{gap}{}: {cause}", row.title())
+                .expect("text takes all that is written");
         }
         text
     }

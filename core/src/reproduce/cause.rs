@@ -3,7 +3,7 @@
 use super::{ReproducedRow, Verdict};
 use crate::Experiment;
 use crate::load::Connections;
-use crate::measure::figure::{count, number};
+use crate::measure::figure::count;
 use crate::report::Row;
 
 /// How much more than its part the busiest worker takes, before it is worth a word.
@@ -43,12 +43,10 @@ fn busiest(runs: &[&Row]) -> (f64, f64) {
 fn uneven_accepts(row: &ReproducedRow, runs: &[&Row]) -> String {
     let (mean, late) = busiest(runs);
     format!(
-        "uneven accepts over a short run: of {} the busiest of {} workers takes {} in the mean and {} \
-         or more in one run of twenty, and the others wait for it",
+        "uneven accepts over a short run: of {} the busiest of {} workers takes {mean:.1} in the mean and \
+         {late} or more in one run of twenty, and the others wait for it",
         count(runs[0].requests, "request"),
         row.workers,
-        number(mean),
-        number(late),
     )
 }
 

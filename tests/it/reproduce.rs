@@ -7,7 +7,7 @@ use crate::examples::experiment;
 use gvl_lab::reproduce::{ReproducedRow, Reproduction};
 
 fn reproduced(name: &str, runs: u32) -> Vec<ReproducedRow> {
-    Reproduction::run(&experiment(name), runs, &|_| {}).unwrap().rows
+    Reproduction::run(&experiment(name), runs, &|_| {}).expect("it can be simulated").rows
 }
 
 /// The row of a size, such as `4x3`, alone.
@@ -17,7 +17,7 @@ fn one(name: &str, size: &str, runs: u32) -> ReproducedRow {
         let topology = entry.model.topology();
         format!("{}x{}", topology.workers, topology.threads) == size
     });
-    Reproduction::run(&experiment, runs, &|_| {}).unwrap().rows.remove(0)
+    Reproduction::run(&experiment, runs, &|_| {}).expect("it can be simulated").rows.remove(0)
 }
 
 fn check(row: &ReproducedRow, key: &str, within_pct: f64) {

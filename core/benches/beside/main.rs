@@ -4,9 +4,11 @@
 //! `cargo bench -p gvl-lab --bench beside`; the README of `benches/` tells what each row means. An argument
 //! that is part of a row's name runs those rows alone.
 
+mod beside;
 mod cases;
 mod table;
 
+use beside::Look;
 use gvl_lab::machine::Machine;
 use gvl_lab::{Engine, Error, Experiment};
 use table::{Figures, Table};
@@ -39,9 +41,13 @@ fn main() -> Result<(), Error> {
 
 /// What one run of the experiment's only model gives.
 fn figures(experiment: &Experiment, engine: Engine) -> Result<Figures, Error> {
+    let look = Look::now();
     let report = experiment.run(engine)?;
+    let used = look.and_then(|look| look.used_since());
     let row = &report.rows[0];
+    let beside = used.zip(row.cpu_share).map(|(used, ours)| (used - ours).max(0.0));
     let latency = &row.latency_ms;
     let figures = [row.throughput_rps, latency.p50, latency.p99];
-    Ok(Figures(figures.map(|figure| figure.unwrap_or(f64::NAN))))
+    let figures = figures.map(|figure| figure.unwrap_or(f64::NAN));
+    Ok(Figures { figures, beside: beside.unwrap_or(f64::NAN) })
 }

@@ -2,9 +2,14 @@
 
 use std::fmt;
 
-/// Throughput in requests per second, p50 and p99 in ms.
+/// What a run gave.
 #[derive(Debug, Clone, Copy)]
-pub struct Figures(pub [f64; 3]);
+pub struct Figures {
+    /// Throughput in requests per second, p50 and p99 in ms.
+    pub figures: [f64; 3],
+    /// The share of the processors that was used meanwhile and not by the server.
+    pub beside: f64,
+}
 
 /// How far apart the engines may be, in percent: throughput, p50, p99.
 const WANTED: [f64; 3] = [5.0, 10.0, 15.0];
@@ -33,15 +38,15 @@ impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "| what | rps real | sim | apart | p50 real, ms | sim | apart | p99 real, ms | sim | apart | |"
+            "| what | rps real | sim | apart | p50 real, ms | sim | apart | p99 real, ms | sim | apart | beside | |"
         )?;
-        writeln!(f, "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|")?;
+        writeln!(f, "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|")?;
         for (name, pairs) in &self.0 {
             write!(f, "| {name} |")?;
             let mut missed = Vec::new();
             for (n, what) in ["rps", "p50", "p99"].into_iter().enumerate() {
-                let real = Spread::of(pairs.iter().map(|pair| pair.real.0[n]));
-                let sim = Spread::of(pairs.iter().map(|pair| pair.sim.0[n]));
+                let real = Spread::of(pairs.iter().map(|pair| pair.real.figures[n]));
+                let sim = Spread::of(pairs.iter().map(|pair| pair.sim.figures[n]));
                 let apart = (sim.median / real.median - 1.0) * 100.0;
                 write!(f, " {:.1} ({:.1} to {:.1}) |", real.median, real.least, real.most)?;
                 write!(f, " {:.1} | {apart:+.1} % |", sim.median)?;
@@ -49,6 +54,8 @@ impl fmt::Display for Table {
                     missed.push(what);
                 }
             }
+            let beside = Spread::of(pairs.iter().map(|pair| pair.real.beside));
+            write!(f, " {:.0} % |", beside.median * 100.0)?;
             let missed =
                 if missed.is_empty() { String::new() } else { missed.join(", ") + " missed" };
             writeln!(f, " {missed} |")?;
@@ -74,7 +81,7 @@ impl Spread {
 
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [rps, p50, p99] = self.0;
+        let [rps, p50, p99] = self.figures;
         write!(f, "{rps:.1} rps, p50 {p50:.1} ms, p99 {p99:.1} ms")
     }
 }

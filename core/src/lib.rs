@@ -54,6 +54,7 @@
 //! | [`report`] | the document and its views |
 //! | `run` | the way from an experiment to its report |
 //! | [`sweep`] | a grid of experiments |
+//! | [`reproduce`] | published figures beside simulated ones |
 //!
 //! Beside them: [`Error`], [`clock`], [`value`], named streams of chance, and the primitives that
 //! the lock is built of.
@@ -74,6 +75,7 @@ pub mod model;
 mod random;
 mod real;
 pub mod report;
+pub mod reproduce;
 mod run;
 mod sim;
 pub mod sweep;

@@ -13,6 +13,7 @@ const CORES_MAX: i64 = 4096;
 const COST_MAX: Duration = Duration::from_millis(100);
 const SLICE: std::ops::RangeInclusive<Duration> =
     Duration::from_micros(10)..=Duration::from_secs(1);
+const TOGETHER: std::ops::RangeInclusive<f64> = 0.1..=1.0;
 
 /// The machine that the simulator has; the other engines use the one they run on.
 ///
@@ -38,6 +39,15 @@ pub struct Machine {
     /// How long a thread may keep a core while others wait for one, 10 us to 1 s; by default 3 ms,
     /// as Linux's scheduler has it on 8 cores and more (`sysctl_sched_base_slice` of 0.75 ms x 4).
     pub slice: Option<Duration>,
+    /// How fast each core is while all of them compute, 0.1 to 1, which is the default: as fast as
+    /// one alone. In between the speed falls evenly with the cores that compute. Two
+    /// hyperthreads of one core have about 0.6; clocks that fall when more cores are busy count, too.
+    pub together: Option<f64>,
+    /// CPU time that the load generator needs to open a connection, and once more to send a request,
+    /// 0 to 100 ms; by default nought. It stands for a program whose threads share one lock (Ruby,
+    /// Python), on a core of its own: who connects together with others sends only when the others
+    /// have connected, and a server may have accepted a connection long before.
+    pub client: Option<Duration>,
 }
 
 impl Machine {
@@ -45,7 +55,8 @@ impl Machine {
     /// theory.
     pub fn ideal(cores: u32) -> Self {
         let none = Duration::ZERO;
-        Self { cores: Some(cores), wake: Some(none.into()), switch: Some(none), slice: None }
+        let (wake, switch) = (Some(none.into()), Some(none));
+        Self { cores: Some(cores), wake, switch, ..Self::default() }
     }
 
     /// Gives the processors.
@@ -66,6 +77,16 @@ impl Machine {
     /// Gives how long a thread may keep a core that others wait for.
     pub fn slice(&self) -> Duration {
         self.slice.unwrap_or(Duration::from_millis(3))
+    }
+
+    /// Gives how fast each core is while all of them compute, of what one alone is.
+    pub fn together(&self) -> f64 {
+        self.together.unwrap_or(1.0)
+    }
+
+    /// Gives the CPU time of the load generator, to open a connection and again to send a request.
+    pub fn client(&self) -> Duration {
+        self.client.unwrap_or_default()
     }
 
     /// Reads a machine file: TOML with a table `[machine]`, as [`Machine::to_toml`] writes it.
@@ -98,7 +119,7 @@ impl Machine {
 
     /// Reads the table `[machine]`.
     pub(crate) fn read(node: &Node<'_>) -> Option<Self> {
-        let fields = node.table(&["cores", "wake", "switch", "slice"])?;
+        let fields = node.table(&["cores", "wake", "switch", "slice", "together", "client"])?;
         let cores = match fields.get("cores") {
             Some(node) => node.int(1..=CORES_MAX).map(|n| Some(n as u32)),
             None => Some(None),
@@ -114,7 +135,19 @@ impl Machine {
         };
         let switch = span(&fields, "switch", Duration::ZERO..=COST_MAX);
         let slice = span(&fields, "slice", SLICE);
-        Some(Self { cores: cores?, wake: wake?, switch: switch?, slice: slice? })
+        let together = match fields.get("together") {
+            Some(node) => node.float(TOGETHER).map(Some),
+            None => Some(None),
+        };
+        let client = span(&fields, "client", Duration::ZERO..=COST_MAX);
+        Some(Self {
+            cores: cores?,
+            wake: wake?,
+            switch: switch?,
+            slice: slice?,
+            together: together?,
+            client: client?,
+        })
     }
 
     /// Writes what [`Machine::read`] reads back.
@@ -122,9 +155,10 @@ impl Machine {
         let mut fields = Vec::new();
         fields.extend(self.cores.map(|cores| ("cores", Value::Int(cores.into()))));
         fields.extend(self.wake.as_ref().map(|wake| ("wake", wake.to_value())));
-        for (key, d) in [("switch", self.switch), ("slice", self.slice)] {
+        for (key, d) in [("switch", self.switch), ("slice", self.slice), ("client", self.client)] {
             fields.extend(d.map(|d| (key, Value::text(duration::print(d)))));
         }
+        fields.extend(self.together.map(|speed| ("together", Value::Float(speed))));
         Value::table(fields)
     }
 }
@@ -147,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_machine_file_reads_back() {
-        let text = "[machine]\ncores = 64\nwake = \"lognormal(8us, 0.4)\"\nswitch = \"3us\"\n";
+        let text = "[machine]\ncores = 64\nwake = \"lognormal(8us, 0.4)\"\nswitch = \"3us\"\nclient = \"1ms\"\ntogether = 0.6\n";
         let machine = Machine::from_toml(text).unwrap();
         assert_eq!(machine.cores(), 64);
         assert_eq!(Machine::from_toml(&machine.to_toml()).unwrap(), machine);

@@ -18,9 +18,19 @@ pub fn reference(name: &str) -> Table {
     std::fs::read_to_string(path).expect("published figures").parse().expect("a file of TOML")
 }
 
+/// What the folder `reproduce` has beside experiments.
+const NOT_SIMULATED: &str = "not-simulated";
+
 /// The experiment files, without their extension.
 pub fn names() -> BTreeSet<String> {
-    let files = std::fs::read_dir(folder().join("experiments")).expect("the experiments");
+    let mut names = names_in("experiments");
+    names.extend(names_in("reproduce"));
+    names.remove(NOT_SIMULATED);
+    names
+}
+
+fn names_in(part: &str) -> BTreeSet<String> {
+    let files = std::fs::read_dir(folder().join(part)).expect("the experiments");
     let stem = |file: std::io::Result<std::fs::DirEntry>| {
         let path = file.expect("a file").path();
         path.file_stem().expect("a name").to_string_lossy().into_owned()
@@ -28,8 +38,11 @@ pub fn names() -> BTreeSet<String> {
     files.map(stem).collect()
 }
 
-fn experiment(name: &str) -> Experiment {
-    let path = folder().join("experiments").join(name).with_extension("toml");
+/// The experiment of a file.
+pub fn experiment(name: &str) -> Experiment {
+    let path = |part| folder().join(part).join(name).with_extension("toml");
+    let (own, published) = (path("experiments"), path("reproduce"));
+    let path = if own.exists() { own } else { published };
     Experiment::from_path(path).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
@@ -114,7 +127,9 @@ fn the_figures_of_locust_are_the_published_ones() {
             panic!("{name}: a closed loop")
         };
         assert_eq!(published["load"]["users"].as_integer(), Some(users.into()));
-        assert_eq!(spawn_rate, Some(number(&published["load"]["spawn_rate_per_s"])));
+        // Locust starts users in batches of its rate, here all of them.
+        assert_eq!(published["load"]["spawn_rate_per_s"].as_integer(), Some(users.into()));
+        assert_eq!(spawn_rate, None);
     }
 }
 
@@ -179,7 +194,7 @@ fn no_published_figure_but_the_impossible_one_is_above_its_ceiling() {
                 let slots = topology.slots.expect("a published server has slots") as f64;
                 let bound = slots / demand.service.as_secs_f64();
                 let locked = f64::from(topology.processes) / demand.locked.as_secs_f64();
-                let possible = *rps <= bound.min(locked) * 1.01;
+                let possible = *rps <= bound.min(locked) * 1.03;
                 assert_eq!(possible, name != "impossible", "{name}: {key}");
             }
         }

@@ -11,6 +11,7 @@ mod examples;
 mod executor;
 mod library;
 mod processes;
+mod reproduce;
 mod sim;
 mod statuses;
 mod sweep;

@@ -45,6 +45,11 @@ pub enum Command {
         #[command(flatten)]
         options: SweepOptions,
     },
+    /// Simulate published measurements, calibrated by one request alone, and show both side by side.
+    Reproduce {
+        #[command(flatten)]
+        options: ReproduceOptions,
+    },
     /// Measure this machine for the simulator, and print a machine file; takes about a second.
     Calibrate,
     /// List the server models and the locks, with their keys and defaults.
@@ -101,6 +106,23 @@ pub struct SweepOptions {
     /// Print CSV: a record for each point and model.
     #[arg(long, group = "sweep format")]
     pub csv: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct ReproduceOptions {
+    /// Simulate each row so many times, 2 to 1000, each time from another seed.
+    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(2..=1000))]
+    pub runs: u32,
+    /// Draw from this seed on instead of 1, 0 to 2^63 - 1.
+    #[arg(
+        long,
+        allow_negative_numbers = true,
+        value_parser = clap::value_parser!(u64).range(0..=i64::MAX as u64)
+    )]
+    pub seed: Option<u64>,
+    /// Print JSON: one document.
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

@@ -7,6 +7,7 @@ mod args;
 mod compare;
 mod output;
 mod progress;
+mod reproduce;
 mod runs;
 mod sweeps;
 
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         Command::Run { files, options } => runs::files(&files, &options),
         Command::Compare { options } => runs::builtin(compare::EXPERIMENTS, &options),
         Command::Sweep { file, axes, options } => sweeps::file(&file, &axes, &options),
+        Command::Reproduce { options } => reproduce::all(&options),
         Command::Calibrate => match gvl_lab::machine::Machine::calibrate() {
             Ok(machine) => output::print(&machine.to_toml()).into(),
             Err(error) => output::explain("calibrate", &error).into(),

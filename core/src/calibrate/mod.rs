@@ -43,6 +43,7 @@ impl Machine {
             wake: Some(lognormal(median, sigma)),
             switch: Some(switch),
             slice,
+            ..Self::default()
         })
     }
 }

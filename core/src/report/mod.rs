@@ -21,4 +21,5 @@ pub use interval::{Bounds, Intervals};
 pub use latency::{Latency, Spread};
 pub use row::{QueueRow, Row};
 pub use view::{VIEWS, View, view};
+pub(crate) use view::{locust_figures, siege_figures};
 pub use worker::WorkerRow;

@@ -32,6 +32,22 @@ pub(super) fn render(report: &Report) -> String {
     sections.join("\n")
 }
 
+/// The figures of all endpoints together, by the keys that published ones have here.
+pub(crate) fn figures(row: &Row) -> [(&'static str, f64); 6] {
+    let entry = Entry::of(&row.overall);
+    let whole = |time: Option<Duration>| time.unwrap_or_default().as_millis() as f64;
+    let seconds = row.last_answer.as_secs_f64();
+    let rate = if seconds > 0.0 { entry.requests as f64 / seconds } else { 0.0 };
+    [
+        ("requests", entry.requests as f64),
+        ("avg_ms", whole(entry.times.mean())),
+        ("min_ms", whole(entry.times.min())),
+        ("max_ms", whole(entry.times.max())),
+        ("median_ms", percentile(&entry.rounded, 0.5) as f64),
+        ("throughput_rps", rate),
+    ]
+}
+
 fn section(row: &Row) -> String {
     let entries: Vec<_> = row.recorded.iter().map(|e| (e.name.as_str(), e)).collect();
     let aggregated = [("Aggregated", &row.overall)];

@@ -13,6 +13,8 @@ mod siege;
 mod table;
 
 use super::Report;
+pub(crate) use locust::figures as locust_figures;
+pub(crate) use siege::figures as siege_figures;
 
 /// A way to show a report.
 #[derive(Debug, Clone, Copy)]

@@ -20,6 +20,25 @@ pub(super) fn render(report: &Report) -> String {
     sections.join("\n")
 }
 
+/// The figures by the keys that published ones have here; times in ms.
+pub(crate) fn figures(row: &Row) -> Vec<(&'static str, f64)> {
+    let summary = Summary::of(&row.overall, row.elapsed);
+    let mut figures = vec![
+        ("requests", summary.transactions as f64),
+        ("ok", summary.transactions as f64),
+        ("failed", summary.failed as f64),
+        ("availability_pct", summary.availability_pct),
+        ("concurrency", summary.concurrency),
+        ("max_ms", summary.longest_s * 1e3),
+    ];
+    if summary.transactions > 0 {
+        figures.push(("throughput_rps", summary.rate_tps));
+        figures.push(("avg_ms", summary.response_time_s * 1e3));
+        figures.push(("min_ms", summary.shortest_s * 1e3));
+    }
+    figures
+}
+
 fn section(row: &Row) -> String {
     let summary = Summary::of(&row.overall, row.elapsed);
     let mut text = format!("{}\n", row.title());

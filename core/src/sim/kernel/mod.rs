@@ -54,6 +54,11 @@ pub(super) struct Kernel<T> {
     chance: Stream,
     switch: Nanos,
     slice: Nanos,
+    /// How fast a core is while all compute; 1 alone.
+    together: f64,
+    /// How many bursts run, and how fast each does.
+    running: u32,
+    speed: f64,
     cores: Cores,
     threads: Vec<Thread>,
     /// Threads that ended.
@@ -101,6 +106,9 @@ impl<T> Kernel<T> {
             chance: Stream::new(seed, "wake", 0),
             switch: nanos(machine.switch()),
             slice: nanos(machine.slice()),
+            together: machine.together(),
+            running: 0,
+            speed: 1.0,
             cores: Cores::new(machine.cores()),
             threads: Vec::new(),
             spare: Vec::new(),
@@ -229,9 +237,15 @@ impl<T> Kernel<T> {
 
     /// Wakes a thread that blocked, or that is new; it asks its role.
     pub(super) fn wake(&mut self, tid: Tid) {
+        self.wake_as(tid, 0);
+    }
+
+    /// Wakes as [`Kernel::wake`], as the `place`th of several that are woken by one: whoever wakes
+    /// them has had as many others to wake before, each of which took it as long as a switch.
+    pub(super) fn wake_as(&mut self, tid: Tid, place: usize) {
         let thread = self.at(tid);
         if thread.place == Place::Asleep && !thread.at_lock {
-            self.rouse(tid);
+            self.rouse_after(tid, self.switch.saturating_mul(place as Nanos));
         }
     }
 
@@ -289,9 +303,9 @@ impl<T> Kernel<T> {
         let thread = self.at_mut(tid);
         if thread.next == Next::Burst {
             (thread.runs, thread.since) = (true, now);
-            let end = now.saturating_add(thread.left);
-            let event = Event::BurstEnd(tid, thread.stamp);
-            self.calendar.enter(end, event);
+            self.running += 1;
+            self.repace(tid);
+            self.enter_end(tid);
             return false;
         }
         true
@@ -389,10 +403,14 @@ impl<T> Kernel<T> {
 
     /// A sleeping thread will be ready after the time that waking takes.
     fn rouse(&mut self, tid: Tid) {
+        self.rouse_after(tid, 0);
+    }
+
+    fn rouse_after(&mut self, tid: Tid, late: Nanos) {
         let thread = self.at_mut(tid);
         thread.place = Place::Waking;
         thread.stamp = thread.stamp.wrapping_add(1);
-        let latency = self.wake_latency();
+        let latency = self.wake_latency().saturating_add(late);
         if latency == 0 {
             return self.ready(tid);
         }
@@ -506,12 +524,49 @@ impl<T> Kernel<T> {
 
     /// Stops the burst that runs, and counts what was used.
     fn pause(&mut self, tid: Tid) {
-        let now = self.now();
+        self.settle(tid);
+        self.at_mut(tid).runs = false;
+        self.running -= 1;
+        self.repace(tid);
+    }
+
+    /// The bursts that run, but for one that begins or stops, go on at the speed of so many.
+    fn repace(&mut self, but: Tid) {
+        if self.together == 1.0 {
+            return;
+        }
+        let others = f64::from(self.running.saturating_sub(1));
+        let most = f64::from(self.cores.len().saturating_sub(1)).max(1.0);
+        let speed = 1.0 - (1.0 - self.together) * others / most;
+        if speed == self.speed {
+            return;
+        }
+        let running: Vec<Tid> = self.cores.busy().map(|(_, tid)| tid).collect();
+        let running = running.into_iter().filter(|tid| *tid != but && self.at(*tid).runs);
+        let running: Vec<Tid> = running.collect();
+        running.iter().for_each(|tid| self.settle(*tid));
+        self.speed = speed;
+        running.iter().for_each(|tid| self.enter_end(*tid));
+    }
+
+    /// Enters when the burst that runs will be done.
+    fn enter_end(&mut self, tid: Tid) {
+        let thread = self.at(tid);
+        let left =
+            if self.speed == 1.0 { thread.left } else { scaled(thread.left, 1.0 / self.speed) };
+        let event = Event::BurstEnd(tid, thread.stamp);
+        self.calendar.enter(self.now().saturating_add(left), event);
+    }
+
+    /// Counts what the burst that runs has used, and what it has done.
+    fn settle(&mut self, tid: Tid) {
+        let (now, speed) = (self.now(), self.speed);
         let thread = self.at_mut(tid);
         let ran = now - thread.since;
-        thread.runs = false;
+        let done = if speed == 1.0 { ran } else { scaled(ran, speed) };
+        thread.since = now;
         thread.stamp = thread.stamp.wrapping_add(1);
-        thread.left -= ran;
+        thread.left = thread.left.saturating_sub(done);
         thread.vruntime += ran;
         let lock = thread.lock;
         self.locks[lock.0 as usize].cpu += ran;
@@ -528,4 +583,9 @@ impl<T> Kernel<T> {
     fn at_mut(&mut self, tid: Tid) -> &mut Thread {
         &mut self.threads[tid.0 as usize]
     }
+}
+
+/// A length of time at another speed, to the nearest nanosecond.
+fn scaled(length: Nanos, by: f64) -> Nanos {
+    (length as f64 * by).round() as Nanos
 }

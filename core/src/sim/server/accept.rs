@@ -10,7 +10,6 @@ use super::{Role, Server, Timer};
 use crate::clock::{Nanos, nanos};
 use crate::cluster::accept::{self, Accept, AcceptWait, Between};
 use crate::gvl::policy::Leave;
-use crate::random::Stream;
 use crate::sim::kernel::{Done, Tid};
 use std::collections::VecDeque;
 
@@ -62,8 +61,6 @@ pub(super) struct Listener {
     backlog: VecDeque<RequestId>,
     /// Who waits for one, in the order of going to sleep: a process.
     waiting: Vec<u32>,
-    /// Who of a herd is first.
-    chance: Stream,
 }
 
 /// What a process has at the door.
@@ -78,6 +75,8 @@ pub(super) struct Door {
     /// Requests that came over open connections.
     incoming: VecDeque<RequestId>,
     reactor_sleeps: bool,
+    /// The acceptor has accepted since it last waited for a connection.
+    accepted: bool,
     /// The acceptor waits for a request to end.
     waits_for_end: bool,
     wait: u32,
@@ -95,9 +94,8 @@ pub(super) struct Connection {
 }
 
 impl Listener {
-    pub(super) fn new(accept: Accept, seed: u64) -> Self {
-        let chance = Stream::new(seed, "accept", 0);
-        Self { accept, backlog: VecDeque::new(), waiting: Vec::new(), chance }
+    pub(super) fn new(accept: Accept) -> Self {
+        Self { accept, backlog: VecDeque::new(), waiting: Vec::new() }
     }
 
     fn waits_no_more(&mut self, number: u32) {
@@ -112,31 +110,30 @@ impl Server<'_> {
         listener.backlog.push_back(id);
         match listener.accept.wait {
             AcceptWait::Herd => {
-                // All wake; each takes its time, so that the first is anyone.
-                let mut herd = std::mem::take(&mut listener.waiting);
-                for n in (1..herd.len()).rev() {
-                    let other = listener.chance.below(n + 1);
-                    herd.swap(n, other);
+                // All wake, whoever went to sleep last first (`add_wait_queue` puts it in front), and
+                // each takes its time: the last one to accept is the likeliest to be the next.
+                let herd = std::mem::take(&mut listener.waiting);
+                for (place, number) in herd.into_iter().rev().enumerate() {
+                    self.wake_acceptor(number, place);
                 }
-                herd.into_iter().for_each(|number| self.wake_acceptor(number));
             }
             AcceptWait::Exclusive => {
                 if let Some(number) = listener.waiting.pop() {
-                    self.wake_acceptor(number);
+                    self.wake_acceptor(number, 0);
                 }
             }
             AcceptWait::Blocking => {
                 if !listener.waiting.is_empty() {
                     let number = listener.waiting.remove(0);
-                    self.wake_acceptor(number);
+                    self.wake_acceptor(number, 0);
                 }
             }
         }
     }
 
-    fn wake_acceptor(&mut self, number: u32) {
+    fn wake_acceptor(&mut self, number: u32, place: usize) {
         match self.processes[number as usize].door.acceptor {
-            Some(tid) => self.kernel.wake(tid),
+            Some(tid) => self.kernel.wake_as(tid, place),
             None => self.rouse_loop(number),
         }
     }
@@ -144,9 +141,14 @@ impl Server<'_> {
     /// Whether there is a connection; else the process waits for one.
     pub(super) fn may_accept(&mut self, number: u32) -> bool {
         let Some(listener) = &mut self.listener else { return false };
+        let accepted = std::mem::take(&mut self.processes[number as usize].door.accepted);
         if listener.backlog.is_empty() {
             if !listener.waiting.contains(&number) {
-                listener.waiting.push(number);
+                // One of a herd that finds nothing sleeps again while the one that was first still
+                // hands its connection on, which takes no time here.
+                let before = listener.accept.wait == AcceptWait::Herd && !accepted;
+                let place = if before { 0 } else { listener.waiting.len() };
+                listener.waiting.insert(place, number);
             }
             return false;
         }
@@ -255,14 +257,33 @@ impl Server<'_> {
         let listener = self.listener.as_mut()?;
         let id = listener.backlog.pop_front()?;
         listener.waits_no_more(number);
+        self.processes[number as usize].door.accepted = true;
         Some(id)
     }
 
     /// The request of a connection that was accepted goes to the threads.
     fn admit(&mut self, number: u32, id: RequestId) {
         self.opened(number, id);
+        let request = self.requests.at_mut(id);
+        if !request.sent {
+            // Its connection is watched until it comes. Differs from Puma: no thread looks first.
+            (request.process, request.watched) = (number, true);
+            self.processes[number as usize].door.watched += 1;
+            return;
+        }
         self.processes[number as usize].door.under_way += 1;
         self.enqueue(number, id);
+    }
+
+    /// A request comes whose connection was opened before, accepted or not.
+    pub(super) fn comes_late(&mut self, id: RequestId) {
+        let request = self.requests.at_mut(id);
+        request.sent = true;
+        if std::mem::take(&mut request.watched) {
+            let number = request.process;
+            self.processes[number as usize].door.watched -= 1;
+            self.wake_reactor(number, id);
+        }
     }
 
     /// Sleeps until a request ends.
@@ -359,13 +380,26 @@ impl Server<'_> {
             self.resume(id);
             return true;
         }
+        self.wake_reactor(number, id);
+        true
+    }
+
+    /// A request comes over a connection that a worker watches.
+    fn wake_reactor(&mut self, number: u32, id: RequestId) {
+        let door = &mut self.processes[number as usize].door;
         door.incoming.push_back(id);
         if std::mem::take(&mut door.reactor_sleeps)
             && let Some(tid) = door.reactor
         {
             self.kernel.wake(tid);
         }
-        true
+    }
+
+    /// Whether the request's user has a connection open.
+    pub(super) fn is_connected(&self, id: RequestId) -> bool {
+        let user = self.requests.at(id).user.map(|user| user as usize);
+        let connection = user.and_then(|user| self.connections.get(user));
+        connection.is_some_and(|connection| connection.process.is_some())
     }
 
     /// A process has accepted the request's connection.

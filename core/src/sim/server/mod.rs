@@ -5,6 +5,7 @@
 //! serve requests through `serving`.
 
 mod accept;
+mod client;
 mod event_loop;
 mod pools;
 mod request;
@@ -12,6 +13,7 @@ mod serving;
 mod threads;
 
 use self::accept::{Acceptor, Connection, Door, Listener, Reactor};
+use self::client::{Client, Turn};
 use self::event_loop::{EventLoop, Loop};
 use self::pools::Pools;
 use self::request::{RequestId, Requests};
@@ -33,6 +35,8 @@ use std::time::Duration;
 pub(super) enum Timer {
     /// A request arrives.
     Arrival,
+    /// The client has opened a request's connection, or sent it.
+    Client(RequestId, Turn),
     /// An async handler's wait is over.
     Await(RequestId, u32),
     /// A wait for a connection of a pool runs out.
@@ -65,6 +69,7 @@ pub(in crate::sim) struct Server<'a> {
     /// By thread: its process and its role.
     roles: Vec<(u32, Role)>,
     requests: Requests,
+    client: Client,
     tally: Tally,
     /// The socket, where workers accept.
     listener: Option<Listener>,
@@ -114,9 +119,10 @@ impl<'a> Server<'a> {
             processes: Vec::new(),
             roles: Vec::new(),
             requests: Requests::default(),
+            client: Client::of(machine),
             tally: Tally::new(workload, 0, false),
             listener: match topology.dispatch {
-                Dispatch::Accept(accept) => Some(Listener::new(accept, seed)),
+                Dispatch::Accept(accept) => Some(Listener::new(accept)),
                 _ => None,
             },
             connections: vec![Connection::default(); users.unwrap_or(0) as usize],
@@ -204,6 +210,7 @@ impl<'a> Server<'a> {
                 self.arrivals();
             }
             Timer::Arrival => {}
+            Timer::Client(id, turn) => self.turn_over(id, turn),
             Timer::Await(id, wait) => {
                 if self.requests.at(id).wait == wait {
                     self.resume(id);
@@ -246,6 +253,11 @@ impl<'a> Server<'a> {
     fn submit(&mut self, arrival: Arrival) {
         let id = self.requests.add(arrival);
         self.tally.queued(self.kernel.now());
+        self.begin(id);
+    }
+
+    /// A request is there.
+    fn deliver(&mut self, id: RequestId) {
         if let Some(queue) = &mut self.queue {
             queue.push_back(id);
             return self.hand_out();

@@ -23,6 +23,10 @@ pub(super) struct Request {
     pub(super) held: SmallVec<[PoolIndex; 2]>,
     /// The thread that waits for it, where one does.
     pub(super) thread: Option<Tid>,
+    /// The client has sent it.
+    pub(super) sent: bool,
+    /// A worker has its connection and waits for it.
+    pub(super) watched: bool,
     /// A loop has run it before.
     pub(super) begun: bool,
     /// Counts its waits, so that a time-out finds only the one that it was set for.
@@ -46,6 +50,7 @@ impl Requests {
             request.cursor = Cursor::new(stream);
             request.served.begin_anew();
             (request.thread, request.begun) = (None, false);
+            (request.sent, request.watched) = (true, false);
             return id;
         }
         self.all.push(Request {
@@ -57,6 +62,8 @@ impl Requests {
             process: 0,
             held: SmallVec::new(),
             thread: None,
+            sent: true,
+            watched: false,
             begun: false,
             wait: 0,
             waits_in: PoolIndex(0),

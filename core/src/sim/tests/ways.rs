@@ -137,6 +137,63 @@ fn switches_cost() {
     assert!(dear * 4 <= none * 3 + 4 && dear * 4 >= none * 3 - 30, "{none} {dear}");
 }
 
+/// Cores that are slower together: two compute at 0.6 of the speed, and the rest of the longer one alone.
+#[test]
+fn cores_slow_each_other_down() {
+    let machine = Machine { together: Some(0.6), ..Machine::ideal(2) };
+    let steps = |length| Workload::from([native(length)]);
+    let took = |load, workload: &Workload| {
+        let run = run(servers(2), workload, &load, &machine, 1);
+        millis(run.overall("all").latency.max().unwrap())
+    };
+    assert_eq!(took(closed(1).requests(1), &steps(ms(60))), 60.0);
+    assert_eq!(took(closed(2).requests(2), &steps(ms(60))), 100.0);
+    // The second begins 60 ms later: what is left of the first, 40 ms, and as much of the second take
+    // 40 ms / 0.6; its other 60 ms run alone.
+    let staggered = closed(2).spawn_rate(1000.0 / 60.0).requests(2);
+    let second = took(staggered, &steps(ms(100)));
+    assert!((second - (40.0 / 0.6 + 60.0)).abs() < 0.001, "{second}");
+}
+
+/// A client with a lock of its own: each connection and each request takes its turn, and a server that
+/// watches connections has accepted all of them before the first request comes.
+#[test]
+fn a_client_takes_its_turns() {
+    let machine = Machine { client: Some(ms(1)), ..Machine::ideal(8) };
+    let workload = Workload::from([io(ms(10))]);
+    let took = |model: Model, load| {
+        let latency = run(model, &workload, &load, &machine, 1).overall("all").latency;
+        (millis(latency.min().unwrap()), millis(latency.max().unwrap()))
+    };
+    let single = || puma().threads(3).into();
+    assert_eq!(took(single(), closed(1).requests(1)), (12.0, 12.0));
+    // Three connect in three turns, and then send in three.
+    assert_eq!(took(single(), closed(3).requests(3)), (14.0, 16.0));
+    let four: Model = puma().workers(4).threads(3).into();
+    let (least, _) = took(four.clone(), closed(12).requests(12));
+    assert!((least - 23.0).abs() < 0.1, "{least}");
+    // A connection that is open takes the second turn only.
+    let (least, _) = took(four, closed(1).requests(5).keep_alive());
+    assert!((least - 11.0).abs() < 0.1, "{least}");
+}
+
+/// The worker that accepted last is the likeliest to accept next, so that chance alone would spread
+/// connections more evenly.
+#[test]
+fn a_herd_is_led_by_the_last_one() {
+    let machine = Machine { client: Some(us(200)), ..Machine::default() };
+    let workload = Workload::from([io(ms(50))]);
+    let most = |seed| {
+        let model = puma().workers(2).threads(12);
+        let run = run(model, &workload, &closed(12).requests(12), &machine, seed);
+        run.workers.iter().map(|worker| worker.ok()).max().unwrap_or_default()
+    };
+    let runs = 200;
+    let uneven = (0..runs).filter(|seed| most(*seed) >= 9).count();
+    // By chance alone 15 % of the runs would have 9 or more of 12 on one worker.
+    assert!(uneven * 100 >= runs as usize * 20, "{uneven} of {runs}");
+}
+
 /// Threads beyond the connections wait for one, and fail where that takes too long.
 #[test]
 fn checkouts_time_out() {

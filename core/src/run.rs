@@ -7,11 +7,12 @@ use crate::cluster::{self, App};
 use crate::error::Error;
 use crate::experiment::Experiment;
 use crate::load::{Connections, Load};
-use crate::measure::{Handout, Shape};
+use crate::measure::{Handout, Offered, Shape};
 use crate::model::{Dispatch, Handlers, Model, Serving, Topology};
 use crate::real;
 use crate::report::{Machine, Report, Row};
 use crate::sim;
+use crate::workload::Workload;
 
 /// What runs an experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -194,6 +195,7 @@ impl Experiment {
         for (topology, entry) in topologies.iter().zip(&self.models) {
             let label = topology.label.as_str();
             let _span = tracing::info_span!("row", model = label).entered();
+            let shape = shape(topology, &self.workload, &self.load, machine.cores);
             let mut recordings = Vec::new();
             for n in 0..self.repeat {
                 let before = rows.len() as f64 * f64::from(self.repeat) + f64::from(n);
@@ -206,13 +208,18 @@ impl Experiment {
                     Engine::Real => {
                         real::run(topology, &self.workload, &self.load, seed, look, &mut news)
                     }
-                    Engine::Sim => {
-                        sim::run(topology, &self.workload, &self.load, &simulated, seed, &mut news)
-                    }
+                    Engine::Sim => sim::run(
+                        topology,
+                        &self.workload,
+                        &self.load,
+                        &simulated,
+                        shape.offered.as_ref(),
+                        seed,
+                        &mut news,
+                    ),
                 };
                 recordings.push(recording?);
             }
-            let shape = shape(topology, &self.load, machine.cores);
             rows.push(Row::of(label, &shape, &recordings, &entry.published));
         }
         Ok(Report {
@@ -225,8 +232,8 @@ impl Experiment {
     }
 }
 
-fn shape(topology: &Topology, load: &Load, cores: u32) -> Shape {
-    Shape {
+fn shape(topology: &Topology, workload: &Workload, load: &Load, cores: u32) -> Shape {
+    let shape = Shape {
         workers: topology.workers,
         threads: topology.threads,
         slots: topology.slots,
@@ -247,5 +254,7 @@ fn shape(topology: &Topology, load: &Load, cores: u32) -> Shape {
             Serving::EventLoop { handlers: Handlers::Async, .. }
         ),
         exclusive: topology.gvl.is_exclusive(),
-    }
+        offered: None,
+    };
+    Shape { offered: Offered::of(&shape, workload, load), ..shape }
 }

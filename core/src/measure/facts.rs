@@ -3,7 +3,7 @@
 //! `report` makes it from the replications of one model; checks and ceilings read it. Invariant: the
 //! recording is the merge of all replications, and the ceilings are those of that recording.
 
-use super::{Ceiling, EndpointRecording, Imbalance, Interval, Recording};
+use super::{Ceiling, EndpointRecording, Imbalance, Interval, Offered, Recording};
 use std::time::Duration;
 
 /// The shape of a server and its load, as far as figures depend on it.
@@ -35,6 +35,8 @@ pub struct Shape {
     pub one_thread: bool,
     /// Whether the lock lets only one thread of a process run locked code.
     pub exclusive: bool,
+    /// What an open stream asks of the server; `None` for a closed loop, and where it is not known.
+    pub offered: Option<Offered>,
 }
 
 /// How requests find their worker.

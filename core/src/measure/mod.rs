@@ -12,6 +12,7 @@ mod histogram;
 mod imbalance;
 mod interval;
 mod loop_use;
+mod offered;
 mod recording;
 #[cfg(test)]
 pub(crate) mod samples;
@@ -27,6 +28,7 @@ pub use histogram::Histogram;
 pub use imbalance::{Imbalance, Took};
 pub use interval::Interval;
 pub use loop_use::LoopUse;
+pub use offered::Offered;
 pub use recording::{EndpointRecording, PoolRecording, QueueUse, Recording, Snapshots};
 pub(crate) use served::{Ended, Served, Waits};
 pub(crate) use tally::{Answered, Finished, Tally};

@@ -13,11 +13,11 @@ mod tests;
 
 use self::kernel::Happening;
 use self::server::Server;
-use crate::clock::nanos;
+use crate::clock::{Nanos, nanos};
 use crate::error::Error;
 use crate::load::{Load, Until};
 use crate::machine::Machine;
-use crate::measure::Recording;
+use crate::measure::{Offered, Recording, figure};
 use crate::model::Topology;
 use crate::workload::Workload;
 
@@ -25,22 +25,31 @@ use crate::workload::Workload;
 /// never catches up.
 const UNDER_WAY_MAX: u64 = 200_000;
 
+/// When a run counts as one that never ends: time is counted in 64 bits, 584 years.
+const CENTURY: Nanos = 100 * 365 * 24 * 3600 * 1_000_000_000;
+
 /// How many events pass between two looks at how far the run is.
 const NEWS: u32 = 1 << 16;
 
 /// Runs the load on the topology in virtual time; `observe` hears how much of it is done, from 0
 /// to 1.
 ///
+/// `offered` tells what the load asks of the server, where that is known before it runs.
+///
 /// # Errors
-/// More than 200,000 requests under way at once, or requests that wait for each other for ever.
+/// An open load whose queue is expected to outgrow the 200,000 requests that are kept, more than
+/// those under way at once, requests that wait for each other for ever, or a run that is not over
+/// after a century of virtual time.
 pub(crate) fn run(
     topology: &Topology,
     workload: &Workload,
     load: &Load,
     machine: &Machine,
+    offered: Option<&Offered>,
     seed: u64,
     observe: &mut dyn FnMut(f64),
 ) -> Result<Recording, Error> {
+    offered.map_or(Ok(()), check_backlog)?;
     let until = load.until().expect("a load that was checked has an end");
     let end = match until {
         Until::Duration(length) => nanos(length),
@@ -63,8 +72,14 @@ pub(crate) fn run(
             });
         }
         if server.under_way() > UNDER_WAY_MAX {
-            let why = format!("more than {UNDER_WAY_MAX} requests under way");
+            let known = offered.map(|offered| format!(" at a {}", offered.words()));
+            let known = known.unwrap_or_default();
+            let why = format!("more than {UNDER_WAY_MAX} requests under way{known}");
             return Err(Error::failed("load", why, "a load that the server keeps up with"));
+        }
+        if server.kernel().now() > CENTURY {
+            let why = "not over after 100 years of virtual time";
+            return Err(Error::failed("load", why, "a load that comes to its end"));
         }
     }
     let elapsed = match until {
@@ -76,4 +91,23 @@ pub(crate) fn run(
         Until::Requests(_) => server.kernel().now(),
     };
     Ok(server.record(elapsed))
+}
+
+/// Refuses an open load whose queue outgrows the memory it may have, before it does.
+fn check_backlog(offered: &Offered) -> Result<(), Error> {
+    let backlog = offered.backlog();
+    if backlog <= UNDER_WAY_MAX as f64 {
+        return Ok(());
+    }
+    let most = figure::number(offered.ceiling.rps);
+    Err(Error::invalid(
+        "load.open.rate",
+        offered.rate,
+        format!(
+            "less than the {most} requests per second that are served, or a shorter run: at a {} \
+             some {backlog:.0} requests would wait at its end, more than the {UNDER_WAY_MAX} that \
+             are kept",
+            offered.words()
+        ),
+    ))
 }

@@ -15,6 +15,7 @@ mod no_success;
 mod overloaded;
 mod oversubscribed_cpu;
 mod short_sample;
+mod unstable_load;
 
 use super::{EndpointRecording, Facts};
 use crate::workload::ONLY;
@@ -34,6 +35,7 @@ pub const CHECKS: &[Check] = &[
     busy_machine::check,
     short_sample::check,
     load_limited::check,
+    unstable_load::check,
     overloaded::check,
     imbalance::check,
     gvl_wait::check,

@@ -1,6 +1,7 @@
 //! The simulator against what can be worked out by hand: queueing theory and the lock's closed forms.
 
 mod locks;
+mod refused;
 mod theory;
 mod ways;
 
@@ -21,7 +22,7 @@ fn run(
     seed: u64,
 ) -> Recording {
     let topology = model.into().topology();
-    super::run(&topology, workload, load, machine, seed, &mut |_| {}).unwrap()
+    super::run(&topology, workload, load, machine, None, seed, &mut |_| {}).unwrap()
 }
 
 /// A pool of threads without a lock.

@@ -3,11 +3,12 @@
 //! `Experiment -> topology x programs x load -> engine -> recordings -> Report`. The front door
 //! for the command, the bindings and embedders.
 
+use crate::clock::nanos;
 use crate::cluster::{self, App};
 use crate::error::Error;
 use crate::experiment::Experiment;
-use crate::load::{Connections, Load};
-use crate::measure::{Handout, Offered, Shape};
+use crate::load::{Connections, Load, WarmUp};
+use crate::measure::{Begin, Handout, Offered, Shape};
 use crate::model::{Dispatch, Handlers, Model, Serving, Topology};
 use crate::real;
 use crate::report::{Machine, Report, Row};
@@ -149,8 +150,13 @@ impl Experiment {
     /// cannot run.
     pub fn check_for(&self, engine: Engine) -> Result<(), Error> {
         self.check()?;
-        match engine {
-            Engine::Real | Engine::Sim => Ok(()),
+        match (engine, self.warmup) {
+            (Engine::Real, Some(WarmUp::Auto)) => Err(Error::invalid(
+                "warmup",
+                "\"auto\"",
+                "a duration or a number of requests: a run in real time is not the same twice",
+            )),
+            (Engine::Real | Engine::Sim, _) => Ok(()),
         }
     }
 
@@ -182,6 +188,11 @@ impl Experiment {
                 format!("false, or an engine with {why}"),
             ));
         }
+        let begin = match self.warmup {
+            Some(WarmUp::Time(time)) => Some(Begin::At(nanos(time))),
+            Some(WarmUp::Requests(n)) => Some(Begin::After(n)),
+            Some(WarmUp::Auto) | None => None,
+        };
         let simulated = self.machine.clone().unwrap_or_default();
         let lower = |model: &Model| match engine {
             Engine::Real => model.topology(),
@@ -206,17 +217,15 @@ impl Experiment {
                 let look = options.snapshots && n == 0;
                 let recording = match engine {
                     Engine::Real => {
-                        real::run(topology, &self.workload, &self.load, seed, look, &mut news)
+                        let options = real::Options { snapshots: look, begin };
+                        real::run(topology, &self.workload, &self.load, seed, options, &mut news)
                     }
-                    Engine::Sim => sim::run(
-                        topology,
-                        &self.workload,
-                        &self.load,
-                        &simulated,
-                        shape.offered.as_ref(),
-                        seed,
-                        &mut news,
-                    ),
+                    Engine::Sim => {
+                        let offered = shape.offered.as_ref();
+                        let machine = &simulated;
+                        let conditions = sim::Conditions { machine, offered, warm_up: self.warmup };
+                        sim::run(topology, &self.workload, &self.load, conditions, seed, &mut news)
+                    }
                 };
                 recordings.push(recording?);
             }

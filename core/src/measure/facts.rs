@@ -116,12 +116,13 @@ impl Facts {
 
     /// Gives the share of the processors' time that the server used: CPU / (elapsed x cores).
     pub fn cpu_share(&self) -> Option<f64> {
-        share(self.recording.cpu, self.recording.elapsed * self.shape.cores)
+        share(self.recording.cpu, self.recording.whole() * self.shape.cores)
     }
 
     /// Sums the time for which locks were held to compute, a wait for a core included.
     pub fn computing(&self) -> Duration {
-        self.recording.gvl.hold.saturating_sub(self.overall.demand.held)
+        let left_out = self.recording.left_out.map_or(Duration::ZERO, |left_out| left_out.held);
+        self.recording.gvl.hold.saturating_sub(self.overall.demand.held + left_out)
     }
 
     /// Bounds a figure of the replications; those without the figure (no success) are left out.

@@ -11,6 +11,7 @@ mod interval;
 mod latency;
 mod row;
 pub mod view;
+mod warm_up;
 mod worker;
 
 pub use document::{Machine, Report};
@@ -21,4 +22,5 @@ pub use interval::{Bounds, Intervals};
 pub use latency::{Latency, Spread};
 pub use row::{QueueRow, Row};
 pub use view::{VIEWS, View, view};
+pub use warm_up::WarmUpRow;
 pub use worker::WorkerRow;

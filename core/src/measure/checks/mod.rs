@@ -16,6 +16,7 @@ mod overloaded;
 mod oversubscribed_cpu;
 mod short_sample;
 mod unstable_load;
+mod warm_up;
 
 use super::{EndpointRecording, Facts};
 use crate::workload::ONLY;
@@ -36,6 +37,7 @@ pub const CHECKS: &[Check] = &[
     short_sample::check,
     load_limited::check,
     unstable_load::check,
+    warm_up::check,
     overloaded::check,
     imbalance::check,
     gvl_wait::check,

@@ -222,7 +222,12 @@ impl<'a> Server<'a> {
     }
 
     pub(super) fn finished(&self) -> u64 {
-        self.tally.endpoints.iter().map(|endpoint| endpoint.requests()).sum()
+        self.tally.ended()
+    }
+
+    /// What happened so far.
+    pub(super) fn tally(&mut self) -> &mut Tally {
+        &mut self.tally
     }
 
     /// Takes in what arrives now.

@@ -3,8 +3,10 @@
 mod locks;
 mod refused;
 mod theory;
+mod warm_up;
 mod ways;
 
+use super::Conditions;
 use crate::gvl::Gvl;
 use crate::load::Load;
 use crate::machine::Machine;
@@ -22,7 +24,12 @@ fn run(
     seed: u64,
 ) -> Recording {
     let topology = model.into().topology();
-    super::run(&topology, workload, load, machine, None, seed, &mut |_| {}).unwrap()
+    super::run(&topology, workload, load, on(machine), seed, &mut |_| {}).unwrap()
+}
+
+/// A machine alone: no warm-up, and nothing known of the load.
+fn on(machine: &Machine) -> Conditions<'_> {
+    Conditions { machine, offered: None, warm_up: None }
 }
 
 /// A pool of threads without a lock.

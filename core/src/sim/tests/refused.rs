@@ -40,8 +40,8 @@ fn the_count_of_those_under_way_names_the_utilisation() {
     };
     let topology = servers(2).topology();
     let machine = Machine::ideal(1);
-    let run =
-        super::super::run(&topology, &workload, &load, &machine, Some(&offered), 1, &mut |_| {});
+    let conditions = Conditions { offered: Some(&offered), ..on(&machine) };
+    let run = crate::sim::run(&topology, &workload, &load, conditions, 1, &mut |_| {});
     assert_eq!(
         run.unwrap_err().to_string(),
         "load: more than 200000 requests under way at a utilisation 0.5 of the slots (a bound that \

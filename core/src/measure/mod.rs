@@ -19,6 +19,7 @@ mod recording;
 pub(crate) mod samples;
 mod served;
 mod settling;
+mod tables;
 mod tally;
 mod worker;
 

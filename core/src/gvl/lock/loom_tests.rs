@@ -102,8 +102,7 @@ fn loom_a_tick_races_with_a_safepoint_and_a_release() {
             let scene = Arc::clone(&scene);
             thread::spawn(move || {
                 let shared = &scene.lock.life.0;
-                let mut state = shared.state.lock();
-                ticker::tick(shared, &mut state);
+                drop(ticker::tick(shared, shared.state.lock()));
             })
         };
         let member = scene.lock.join("a");
@@ -226,7 +225,7 @@ fn loom_a_tick_races_with_a_blocking_region() {
             let scene = Arc::clone(&scene);
             thread::spawn(move || {
                 let shared = &scene.lock.life.0;
-                ticker::tick(shared, &mut shared.state.lock());
+                drop(ticker::tick(shared, shared.state.lock()));
             })
         };
         let member = scene.lock.join("a");

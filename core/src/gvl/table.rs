@@ -184,16 +184,16 @@ impl Gvl {
         for (key, expected) in &conflicts {
             // What the base brings is told at the table.
             match fields.get(key) {
-                Some(node) => drop(node.refuse::<()>(*expected)),
+                Some(node) => node.refuse::<()>(*expected),
                 None => {
                     let field = FIELDS.iter().find(|field| field.key == *key);
                     let given = (field.expect("a conflict names a field").print)(&gvl);
-                    drop(node.refuse_as::<()>(
+                    node.refuse_as(
                         format!("{key} {given} of the base"),
                         format!("{key}: {expected}"),
-                    ));
+                    )
                 }
-            }
+            };
         }
         conflicts.is_empty().then(|| gvl.named_anew())
     }
@@ -320,4 +320,4 @@ fn span(node: &Node<'_>) -> Option<Duration> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

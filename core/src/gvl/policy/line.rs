@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn holes_are_bounded() {
         let mut line = Fifo::default();
-        let mut places = |line: &mut Fifo, n| {
+        let places = |line: &mut Fifo, n| {
             let place = line.ticket(ThreadId(n));
             line.places.push_back(place);
         };

@@ -36,7 +36,7 @@ pub(super) fn used_anew() -> Used {
 
 impl Used {
     /// What is left of it at `now`: half for each quantum.
-    fn left(self, now: Nanos, quantum: Nanos) -> Nanos {
+    pub(super) fn left(self, now: Nanos, quantum: Nanos) -> Nanos {
         let halvings = now.saturating_sub(self.at) / quantum.max(1);
         self.time.checked_shr(u32::try_from(halvings).unwrap_or(u32::MAX)).unwrap_or(0)
     }

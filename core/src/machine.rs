@@ -34,7 +34,7 @@ pub struct Machine {
     /// another core.
     pub wake: Option<Dist>,
     /// CPU time that a core needs to go from one thread to another one that waited for it, 0 to
-    /// 100 ms; by default 2 us.
+    /// 100 ms, and at most a slice; by default 2 us.
     pub switch: Option<Duration>,
     /// How long a thread may keep a core while others wait for one, 10 us to 1 s; by default 3 ms,
     /// as Linux's scheduler has it on 8 cores and more (`sysctl_sched_base_slice` of 0.75 ms x 4).
@@ -140,14 +140,21 @@ impl Machine {
             None => Some(None),
         };
         let client = span(&fields, "client", Duration::ZERO..=COST_MAX);
-        Some(Self {
+        let machine = Self {
             cores: cores?,
             wake: wake?,
             switch: switch?,
             slice: slice?,
             together: together?,
             client: client?,
-        })
+        };
+        if machine.switch() > machine.slice() {
+            let slice = duration::print(machine.slice());
+            return fields.get("switch").unwrap_or(node).refuse(format!(
+                "at most the slice of {slice}: the cores would do little but switch"
+            ));
+        }
+        Some(machine)
     }
 
     /// Writes what [`Machine::read`] reads back.
@@ -188,6 +195,11 @@ mod tests {
         let mistake = |text| Machine::from_toml(text).unwrap_err().to_string();
         assert_eq!(mistake(""), "machine: nothing is not allowed, expected a [machine]");
         assert!(mistake("[machine]\nslice = \"1ns\"").starts_with("machine.slice: \"1ns\""));
+        assert_eq!(
+            mistake("[machine]\nswitch = \"4ms\""),
+            "machine.switch: \"4ms\" is not allowed, expected at most the slice of 3ms: the cores \
+             would do little but switch"
+        );
     }
 
     /// Whatever this machine is, what is measured of it can be simulated.

@@ -3,15 +3,17 @@
 //! `Experiment -> topology x programs x load -> engine -> recordings -> Report`. The front door
 //! for the command, the bindings and embedders.
 
+use crate::clock::nanos;
 use crate::cluster::{self, App};
 use crate::error::Error;
 use crate::experiment::Experiment;
-use crate::load::{Connections, Load};
-use crate::measure::{Handout, Shape};
+use crate::load::{Connections, Load, WarmUp};
+use crate::measure::{Begin, Handout, Offered, Shape};
 use crate::model::{Dispatch, Handlers, Model, Serving, Topology};
 use crate::real;
 use crate::report::{Machine, Report, Row};
 use crate::sim;
+use crate::workload::Workload;
 
 /// What runs an experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,8 +150,13 @@ impl Experiment {
     /// cannot run.
     pub fn check_for(&self, engine: Engine) -> Result<(), Error> {
         self.check()?;
-        match engine {
-            Engine::Real | Engine::Sim => Ok(()),
+        match (engine, self.warmup) {
+            (Engine::Real, Some(WarmUp::Auto)) => Err(Error::invalid(
+                "warmup",
+                "\"auto\"",
+                "a duration or a number of requests: a run in real time is not the same twice",
+            )),
+            (Engine::Real | Engine::Sim, _) => Ok(()),
         }
     }
 
@@ -181,6 +188,11 @@ impl Experiment {
                 format!("false, or an engine with {why}"),
             ));
         }
+        let begin = match self.warmup {
+            Some(WarmUp::Time(time)) => Some(Begin::At(nanos(time))),
+            Some(WarmUp::Requests(n)) => Some(Begin::After(n)),
+            Some(WarmUp::Auto) | None => None,
+        };
         let simulated = self.machine.clone().unwrap_or_default();
         let lower = |model: &Model| match engine {
             Engine::Real => model.topology(),
@@ -194,6 +206,7 @@ impl Experiment {
         for (topology, entry) in topologies.iter().zip(&self.models) {
             let label = topology.label.as_str();
             let _span = tracing::info_span!("row", model = label).entered();
+            let shape = shape(topology, &self.workload, &self.load, machine.cores);
             let mut recordings = Vec::new();
             for n in 0..self.repeat {
                 let before = rows.len() as f64 * f64::from(self.repeat) + f64::from(n);
@@ -204,15 +217,18 @@ impl Experiment {
                 let look = options.snapshots && n == 0;
                 let recording = match engine {
                     Engine::Real => {
-                        real::run(topology, &self.workload, &self.load, seed, look, &mut news)
+                        let options = real::Options { snapshots: look, begin };
+                        real::run(topology, &self.workload, &self.load, seed, options, &mut news)
                     }
                     Engine::Sim => {
-                        sim::run(topology, &self.workload, &self.load, &simulated, seed, &mut news)
+                        let offered = shape.offered.as_ref();
+                        let machine = &simulated;
+                        let conditions = sim::Conditions { machine, offered, warm_up: self.warmup };
+                        sim::run(topology, &self.workload, &self.load, conditions, seed, &mut news)
                     }
                 };
                 recordings.push(recording?);
             }
-            let shape = shape(topology, &self.load, machine.cores);
             rows.push(Row::of(label, &shape, &recordings, &entry.published));
         }
         Ok(Report {
@@ -225,8 +241,8 @@ impl Experiment {
     }
 }
 
-fn shape(topology: &Topology, load: &Load, cores: u32) -> Shape {
-    Shape {
+fn shape(topology: &Topology, workload: &Workload, load: &Load, cores: u32) -> Shape {
+    let shape = Shape {
         workers: topology.workers,
         threads: topology.threads,
         slots: topology.slots,
@@ -247,5 +263,7 @@ fn shape(topology: &Topology, load: &Load, cores: u32) -> Shape {
             Serving::EventLoop { handlers: Handlers::Async, .. }
         ),
         exclusive: topology.gvl.is_exclusive(),
-    }
+        offered: None,
+    };
+    Shape { offered: Offered::of(&shape, workload, load), ..shape }
 }

@@ -127,7 +127,7 @@ fn every_mistake_of_a_file_is_told() {
             &not(
                 "machines",
                 "this key",
-                "one of name, seed, repeat, machine, workload, load, model",
+                "one of name, seed, repeat, machine, workload, load, warmup, model",
             ),
             &not("workload.steps[0]", "a table of {sleep}", &format!("a step: {STEPS}")),
             &not("workload.steps[1].cpu", "\"1\"", DURATION),
@@ -136,7 +136,7 @@ fn every_mistake_of_a_file_is_told() {
             &not(
                 "model[0].puma.thread",
                 "this key",
-                "one of workers, threads, min_threads, queue_requests, version, ruby",
+                "one of workers, threads, min_threads, queue_requests, version, ruby, timeslice, priority",
             ),
         ],
     );

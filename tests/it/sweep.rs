@@ -87,3 +87,38 @@ fn mistakes_name_the_point() {
     }
     assert_eq!(sweep(&[]).status, Some(2));
 }
+
+#[test]
+fn csv_has_the_spread_of_the_replications() {
+    let ran = sweep(&["--set", "model.threads=1,2", "--set", "repeat=1,5", "--csv"]);
+    let mut reader = csv::Reader::from_reader(ran.out.as_bytes());
+    let records: Vec<std::collections::BTreeMap<String, String>> =
+        reader.deserialize().collect::<Result<_, _>>().unwrap();
+    assert_eq!(records.len(), 8);
+    for record in records {
+        let several = record["repeat"] == "5";
+        assert_eq!(&record["replications"], if several { "5" } else { "" });
+        let figure = |name: &str| record[name].parse::<f64>().ok();
+        for [low, middle, high] in [
+            ["throughput_low", "throughput_rps", "throughput_high"],
+            ["throughput_p5", "throughput_p5", "throughput_p95"],
+            ["p99_low_ms", "p99_low_ms", "p99_high_ms"],
+            ["p99_p5_ms", "p99_p5_ms", "p99_p95_ms"],
+        ] {
+            let bounds = figure(low).zip(figure(high));
+            assert_eq!(bounds.is_some(), several, "{low}");
+            let inside = |(low, high)| figure(middle).is_some_and(|x| (low..=high).contains(&x));
+            assert!(bounds.is_none_or(inside), "{record:?}");
+        }
+        assert_eq!(record["error"], "");
+    }
+}
+
+#[test]
+fn parquet_is_for_those_who_build_it() {
+    let ran = sweep(&["--set", "model.threads=1", "--parquet", "out.parquet"]);
+    assert_eq!((ran.status, ran.out.as_str()), (Some(2), ""));
+    let told = "'--parquet' cannot be used: this gvl-lab was built without it, build it with \
+                '--features parquet'";
+    assert!(ran.err.contains(told), "{}", ran.err);
+}

@@ -106,6 +106,9 @@ pub struct SweepOptions {
     /// Print CSV: a record for each point and model.
     #[arg(long, group = "sweep format")]
     pub csv: bool,
+    /// Write a Parquet file beside what is printed: a row for each point and model.
+    #[arg(long, value_name = "FILE")]
+    pub parquet: Option<PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -175,6 +178,13 @@ impl Args {
                 if options.ps && options.engine() == Engine::Sim =>
             {
                 Err("'--ps' cannot be used with '--engine sim', whose processes are not real"
+                    .to_owned())
+            }
+            Command::Sweep { options, .. }
+                if options.parquet.is_some() && cfg!(not(feature = "parquet")) =>
+            {
+                Err("'--parquet' cannot be used: this gvl-lab was built without it, build it with \
+                     '--features parquet'"
                     .to_owned())
             }
             _ => Ok(()),

@@ -66,7 +66,7 @@ fn run(shared: &Arc<Shared>, n: u32) {
     POOL.set(&raw const **shared as usize);
     let mut place = Place { shared, desk: Arc::default(), was_told: false };
     shared.desks.lock().push(Arc::clone(&place.desk));
-    let member = Rc::new(shared.lock.join(shared.thread_name(n)));
+    let member = Rc::new(shared.lock.join_to_serve(shared.thread_name(n)));
     let _enlisted = context::enlist(&member);
     loop {
         let Some(job) = next(shared, &member, &place.desk) else {

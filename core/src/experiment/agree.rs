@@ -1,9 +1,9 @@
-//! Whether workload and load agree: the users that are bound to endpoints.
+//! Whether workload, load and warm-up agree: the users that are bound to endpoints, and the time.
 //!
 //! `read` asks here once both are read, so that every request of a checked experiment has an
 //! endpoint, and every endpoint somebody who asks for it.
 
-use crate::load::Load;
+use crate::load::{Load, WarmUp};
 use crate::value::{Fields, Node};
 use crate::workload::{Endpoint, Workload};
 
@@ -25,6 +25,14 @@ pub(super) fn read(root: &Fields<'_>, workload: &Workload, load: &Load) -> Optio
         return Some(());
     }
     below(root, &["load", "closed", "users"])?.refuse(expected)
+}
+
+/// Notes a warm-up that leaves nothing of the run.
+pub(super) fn read_warmup(root: &Fields<'_>, warmup: Option<WarmUp>, load: &Load) -> Option<()> {
+    match warmup.zip(load.until()).and_then(|(warmup, until)| warmup.beyond(until)) {
+        Some(expected) => root.get("warmup")?.refuse(expected),
+        None => Some(()),
+    }
 }
 
 /// An open load has no users to bind.

@@ -3,7 +3,7 @@
 use super::read::{NAME, SEED};
 use super::spec::{Entry, Experiment};
 use crate::error::Error;
-use crate::load::{Load, closed};
+use crate::load::{Load, WarmUp, closed};
 use crate::model::Model;
 use crate::workload::Workload;
 
@@ -28,6 +28,7 @@ impl Experiment {
             machine: None,
             workload: Workload::new(),
             load: closed(1),
+            warmup: None,
             models: vec![Entry::new(model)],
         }
     }
@@ -41,6 +42,24 @@ impl Experiment {
     /// Changes how requests arrive.
     pub fn load(mut self, load: Load) -> Self {
         self.load = load;
+        self
+    }
+
+    /// Leaves the beginning of each run out of its figures: a time, a number of requests, or
+    /// ([`WarmUp::Auto`], the simulator only) as much as makes the rest steady.
+    ///
+    /// ```
+    /// use gvl_lab::{Engine, Experiment, load::{WarmUp, open}, model::puma, workload::{exp, io, ms}};
+    ///
+    /// let experiment = Experiment::new(puma().threads(5)).workload([io(exp(ms(20)))]);
+    /// let experiment = experiment.load(open(200.0).requests(5000)).warmup(WarmUp::Requests(500));
+    /// let report = experiment.run(Engine::Sim)?;
+    /// assert_eq!(report.rows[0].ok, 4500);
+    /// assert_eq!(report.rows[0].warm_up.unwrap().requests, 500);
+    /// # Ok::<(), gvl_lab::Error>(())
+    /// ```
+    pub fn warmup(mut self, warmup: WarmUp) -> Self {
+        self.warmup = Some(warmup);
         self
     }
 

@@ -5,7 +5,7 @@
 use super::agree;
 use super::spec::{Entry, Experiment};
 use crate::error::Error;
-use crate::load::Load;
+use crate::load::{Load, WarmUp};
 use crate::machine::Machine;
 use crate::model::Model;
 use crate::value::{Node, Value};
@@ -22,7 +22,8 @@ const PUBLISHED: &str = "published";
 const PUBLISHED_MAX: usize = 32;
 const FIGURE_NAME_MAX: usize = 100;
 
-const SECTIONS: [&str; 7] = ["name", "seed", "repeat", "machine", "workload", "load", "model"];
+const SECTIONS: [&str; 8] =
+    ["name", "seed", "repeat", "machine", "workload", "load", "warmup", "model"];
 
 impl Experiment {
     /// Reads TOML.
@@ -62,9 +63,11 @@ impl Experiment {
             .need("workload", "a [workload] with steps or endpoints")
             .and_then(Workload::read);
         let load = fields.need("load", "a [load], closed or open").and_then(Load::read);
+        let warmup = fields.get("warmup").map_or(Some(None), |n| WarmUp::read(n).map(Some));
         let models = fields.need("model", "at least one [[model]]").and_then(read_models);
         let (workload, load) = (workload?, load?);
         agree::read(&fields, &workload, &load)?;
+        agree::read_warmup(&fields, warmup?, &load)?;
         Some(Self {
             name: name?.to_owned(),
             seed: seed? as u64,
@@ -72,6 +75,7 @@ impl Experiment {
             machine: machine?,
             workload,
             load,
+            warmup: warmup?,
             models: models?,
         })
     }

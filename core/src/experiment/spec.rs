@@ -2,7 +2,7 @@
 //!
 //! `read` makes it from a document, `builder` from code; engines take it.
 
-use crate::load::Load;
+use crate::load::{Load, WarmUp};
 use crate::machine::Machine;
 use crate::model::Model;
 use crate::value::Value;
@@ -38,6 +38,8 @@ pub struct Experiment {
     pub workload: Workload,
     /// How requests arrive.
     pub load: Load,
+    /// What is left out of the beginning of each run; by default nothing.
+    pub warmup: Option<WarmUp>,
     /// What serves them: 1 to 1,000 models, a row of the report each.
     pub models: Vec<Entry>,
 }
@@ -62,6 +64,7 @@ impl Experiment {
             ("seed", seed),
             ("repeat", Value::Int(self.repeat.into())),
         ];
+        fields.extend(self.warmup.map(|warmup| ("warmup", warmup.to_value())));
         if let Some(machine) = &self.machine {
             fields.push(("machine", machine.to_value()));
         }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::error::ErrorKind;
-use crate::load::{Load, closed, open};
+use crate::load::{Load, WarmUp, closed, open};
 use crate::machine::Machine;
 use crate::model::{Model, pool, puma};
 use crate::workload::{Endpoint, Step, Workload, cpu, exp, io, ms, repeat};
@@ -88,7 +88,7 @@ fn every_mistake_is_told_in_one_pass() {
          model = [{ passenger = {} }, { puma = { threads = 0 }, published = { x = nan } }, 5]",
         &[
             "speed: this key is not allowed, expected one of name, seed, repeat, machine, \
-             workload, load, model",
+             workload, load, warmup, model",
             "name: 5 is not allowed, expected text of 1 to 200 characters",
             "seed: -1 is not allowed, expected a whole number in 0..=9223372036854775807",
             "repeat: 0 is not allowed, expected a whole number in 1..=1000",
@@ -141,7 +141,7 @@ fn names_and_seeds_are_within_bounds() {
     check_in(
         "\"a\\nb\" = 1",
         &["a\\nb: this key is not allowed, expected one of name, seed, repeat, machine, \
-           workload, load, model"],
+           workload, load, warmup, model"],
     );
     check_built(
         &sound().seed(u64::MAX),
@@ -324,6 +324,37 @@ fn files_that_cannot_be_read_are_one_line_of_error() {
     assert!(Experiment::from_path(folder.0.join("p.toml")).unwrap_err().is_invalid());
 }
 
+#[test]
+fn a_warm_up_leaves_something_to_measure() {
+    let check = |load: &str, warmup: &str, expected: &str| {
+        let text = format!(
+            "warmup = {warmup}\nworkload = {{ steps = [{{ io = '1ms' }}] }}\n\
+             load = {{ open = {{ rate = 9, {load} }} }}\nmodel = [{{ puma = {{}} }}]"
+        );
+        let told = Experiment::from_toml(&text).map_err(|error| error.to_string()).err();
+        let expected = (!expected.is_empty())
+            .then(|| format!("warmup: {warmup} is not allowed, expected {expected}"));
+        assert_eq!(told, expected);
+    };
+    check("requests = 100", "99", "");
+    check("requests = 100", "100", "less than the 100 requests of the run");
+    check("requests = 100", "\"1h\"", "");
+    check("duration = '10s'", "\"10s\"", "less than the run of 10s");
+    check("duration = '10s'", "\"auto\"", "");
+}
+
+#[test]
+fn a_warm_up_is_found_in_virtual_time_alone() {
+    let experiment = Experiment::new(puma()).workload([io(ms(1))]).load(closed(1).requests(9));
+    let experiment = experiment.warmup(WarmUp::Auto);
+    assert!(experiment.check_for(crate::Engine::Sim).is_ok());
+    assert_eq!(
+        experiment.check_for(crate::Engine::Real).unwrap_err().to_string(),
+        "warmup: \"auto\" is not allowed, expected a duration or a number of requests: a run in real \
+         time is not the same twice"
+    );
+}
+
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         (0..100_u64).prop_map(|n| cpu(ms(n))),
@@ -348,14 +379,23 @@ fn experiments() -> impl Strategy<Value = Experiment> {
     let head = ("[a-z\"'\\\\., é]{1,12}", 0..=i64::MAX as u64, 1..=1000_u32);
     let machine = proptest::option::of(proptest::option::of(1..=4096_u32));
     let rest = (machine, workloads(), crate::load::tests::loads(), vec(entry, 1..4));
-    (head, rest).prop_map(|((name, seed, repeat), (machine, workload, load, models))| {
+    let warmup = proptest::option::of(prop_oneof![
+        Just(WarmUp::Auto),
+        (1..1000_u64).prop_map(|n| WarmUp::Time(ms(n))),
+        (1..1000_u64).prop_map(WarmUp::Requests),
+    ]);
+    let all = (head, rest, warmup);
+    all.prop_map(|((name, seed, repeat), (machine, workload, load, models), warmup)| {
         let entry = |(model, figures): (Model, std::collections::BTreeMap<_, _>)| Entry {
             model,
             published: figures.into_iter().rev().collect(),
         };
         let machine = machine.map(|cores| Machine { cores, ..Machine::default() });
         let models = models.into_iter().map(entry).collect();
-        Experiment { name, seed, repeat, machine, workload, load, models }
+        // One that would leave nothing is none.
+        let fits = |warmup: &WarmUp| load.until().and_then(|until| warmup.beyond(until)).is_none();
+        let warmup = warmup.filter(fits);
+        Experiment { name, seed, repeat, machine, workload, load, warmup, models }
     })
 }
 

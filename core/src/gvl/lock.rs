@@ -105,6 +105,12 @@ impl Lock {
         member
     }
 
+    /// Makes the calling thread a member that serves requests, with the priority that the lock's record
+    /// has for such.
+    pub(crate) fn join_to_serve(&self, name: impl Into<String>) -> Member {
+        self.join_with_priority(name, self.life.0.priority)
+    }
+
     /// The account of each thread, those that left included (the first 256 of them one by one,
     /// the others added up).
     pub fn usage(&self) -> Vec<ThreadUsage> {
@@ -145,7 +151,7 @@ impl Builder {
 
     /// A lock, free and without threads.
     pub fn build(self) -> Lock {
-        let exclusive = self.gvl.exclusive;
+        let (exclusive, priority) = (self.gvl.exclusive, self.gvl.priority);
         let state = State {
             sched: Sched::new(self.gvl, self.seed),
             seats: vec![],
@@ -157,6 +163,7 @@ impl Builder {
             state: Mutex::new(state),
             rouse: Condvar::new(),
             exclusive,
+            priority,
             accounting: self.accounting,
             hook: self.hook,
             clock: self.clock,

@@ -5,13 +5,15 @@
 //! the real lock and why a wake-up cannot be lost.
 
 pub mod account;
+mod change;
 mod event;
 pub mod lock;
 mod policies;
 pub mod policy;
 mod record;
+pub(crate) mod table;
 
 pub use account::{ThreadUsage, Usage};
 pub use event::{Event, EventKind, Hook};
 pub use policies::{NAMES, Record};
-pub use record::{Charge, Fairness, ForcedSwitch, Gvl, Release, Timer};
+pub use record::{Charge, Fairness, ForcedSwitch, Gvl, Order, Release, Timer};

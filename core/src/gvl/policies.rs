@@ -4,7 +4,7 @@
 //! 2026-06 (commits ddb8d353ac, 5796bc37d5, 25c1df0a95). CPython: `take_gil` and `drop_gil` in
 //! `Python/ceval_gil.h` (3.8 to 3.11) and `Python/ceval_gil.c` (3.12 to 3.14).
 
-use super::record::{Charge, ForcedSwitch, Gvl, Release, Timer};
+use super::record::{Charge, ForcedSwitch, Gvl, Order, Release, Timer};
 use crate::error::Mistake;
 use std::borrow::Cow;
 use std::time::Duration;
@@ -76,6 +76,9 @@ const CRUBY_3_1: Gvl = Gvl {
     forced_switch: ForcedSwitch::AfterYield,
     priorities: true,
     always_reset: false,
+    order: Order::Fifo,
+    delayed_handoff: false,
+    priority: 0,
 };
 
 /// 3.3 and 3.4: direct hand-off and a timer thread of 10 ms.
@@ -114,6 +117,9 @@ pub(super) const CPYTHON: Gvl = Gvl {
     forced_switch: ForcedSwitch::IfRequested,
     priorities: false,
     always_reset: false,
+    order: Order::Fifo,
+    delayed_handoff: false,
+    priority: 0,
 };
 
 /// No lock.
@@ -137,6 +143,13 @@ pub(super) fn find(name: &str) -> Option<Gvl> {
         _ => CPYTHON,
     };
     Some(record.renamed(*known))
+}
+
+/// The record called `name`, or that of a CRuby release which has no name of its own, such as
+/// `cruby-4.0.6`: what a document may name, and what a changed lock was made from.
+pub(super) fn base(name: &str) -> Option<Gvl> {
+    let of_version = || name.strip_prefix("cruby-").and_then(|version| of_ruby(version).ok());
+    find(name).or_else(|| of_version().filter(|gvl| gvl.name() == name))
 }
 
 /// The record of a CRuby version.

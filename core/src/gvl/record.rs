@@ -1,12 +1,10 @@
 //! One lock as data: every way in which the interpreters' locks differ is a field here.
 //!
 //! `policies` fills one record a version, `policy` reads it. An experiment names a record or gives
-//! a table that starts from one.
+//! a table that starts from one (`table`), code has the `with_` methods (`change`).
 
 use super::policies;
 use crate::error::{Error, Mistake};
-use crate::value::{Node, Value};
-use crate::workload::duration;
 use std::borrow::Cow;
 use std::time::Duration;
 
@@ -45,6 +43,12 @@ pub struct Gvl {
     pub(crate) priorities: bool,
     /// The time charged to a holder is forgotten after each forced yield.
     pub(crate) always_reset: bool,
+    /// Who of those that wait has the next turn.
+    pub(crate) order: Order,
+    /// A thread in a blocking region keeps the lock until the next tick.
+    pub(crate) delayed_handoff: bool,
+    /// The priority of the threads that serve requests.
+    pub(crate) priority: i8,
 }
 
 /// Who keeps the time of a holder's quantum.
@@ -87,6 +91,21 @@ pub enum ForcedSwitch {
     IfRequested,
 }
 
+/// Who of those that wait has the next turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// Who waits longest.
+    Fifo,
+    /// Who held the lock least lately, while others waited; a candidate, of no interpreter so far.
+    ///
+    /// A waiter stands as if it had come later by 16 times what it used; use is halved for each quantum
+    /// that passes, and two quanta count at most. A thread's priority halves or doubles the weight.
+    /// The holder keeps the lock for its quantum as ever. No waiter is passed by those who ask more
+    /// than 32 quanta after it (256, if its priority is -3), unless waiters queue anew each time
+    /// ([`Timer::EachWaiter`]), which bounds nothing in any order.
+    Priority,
+}
+
 /// The choice of [`Gvl::with_fairness`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fairness {
@@ -95,11 +114,6 @@ pub enum Fairness {
     /// The lock is freed and the longest waiter woken; a running thread may overtake it.
     Barging,
 }
-
-/// The shortest and the longest quantum that a lock may have.
-const QUANTUM: std::ops::RangeInclusive<Duration> =
-    Duration::from_micros(10)..=Duration::from_secs(3600);
-const QUANTUM_ALLOWED: &str = "a duration from 10us to 1h with a unit, such as \"100ms\"";
 
 impl Gvl {
     /// The lock of the newest CRuby release (4.0).
@@ -142,41 +156,6 @@ impl Gvl {
         policies::of_python(version)
     }
 
-    /// The same lock with another quantum (CRuby's `RUBY_THREAD_TIMESLICE`, CPython's
-    /// `sys.setswitchinterval`). Where a timer thread ticks, the quantum is rounded up to ticks,
-    /// as CRuby does.
-    #[must_use]
-    pub fn with_quantum(mut self, quantum: Duration) -> Self {
-        if quantum == self.quantum {
-            return self;
-        }
-        self.quantum = quantum;
-        if self.timer != Timer::Thread {
-            self.tick = quantum;
-        }
-        self.name = format!("{}, quantum {}", self.name, duration::print(quantum)).into();
-        self
-    }
-
-    /// The same lock with another order of taking turns.
-    #[must_use]
-    pub fn with_fairness(mut self, fairness: Fairness) -> Self {
-        (self.release, self.timer) = match fairness {
-            Fairness::Fifo => (Release::Handoff, Timer::Thread),
-            Fairness::Barging => (Release::Signal, self.timer),
-        };
-        if fairness == Fairness::Fifo {
-            self.charge = Charge::PerTick;
-            self.forced_switch = ForcedSwitch::Never;
-            self.requester_steal = 0.0;
-            self.requeue = false;
-        } else {
-            self.hot_steal = false;
-        }
-        self.name = format!("{}, {fairness:?}", self.name).to_lowercase().into();
-        self
-    }
-
     /// The name, such as `cruby-4.0`.
     pub fn name(&self) -> &str {
         &self.name
@@ -192,82 +171,12 @@ impl Gvl {
         self.exclusive
     }
 
-    /// Checks what the `with_` methods were given.
-    ///
-    /// # Errors
-    /// A quantum outside 10us to 1h.
-    pub fn check(&self) -> Result<(), Error> {
-        for (field, d) in [("gvl.quantum", self.quantum), ("gvl.tick", self.tick)] {
-            if self.exclusive && !QUANTUM.contains(&d) {
-                return Err(Error::invalid(field, duration::print(d), QUANTUM_ALLOWED));
-            }
-        }
-        Ok(())
-    }
-
-    /// Reads a lock from a document: a name, or a table `{ base, quantum, tick, fairness }`.
-    pub(crate) fn read(node: &Node<'_>) -> Option<Self> {
-        if let Value::Text(name) = node.value() {
-            return policies::find(name).or_else(|| node.refuse(Self::allowed()));
-        }
-        if !matches!(node.value(), Value::Table(_)) {
-            return node.refuse(Self::allowed());
-        }
-        let fields = node.table(&["base", "quantum", "tick", "fairness"])?;
-        let base = fields.need("base", &Self::allowed())?;
-        let mut gvl = policies::find(base.text(&Self::allowed())?)
-            .or_else(|| base.refuse(Self::allowed()))?;
-        if let Some(node) = fields.get("fairness") {
-            gvl = gvl.with_fairness(match node.text(FAIRNESS_ALLOWED)? {
-                "fifo" => Fairness::Fifo,
-                "barging" => Fairness::Barging,
-                _ => return node.refuse(FAIRNESS_ALLOWED),
-            });
-        }
-        if let Some(node) = fields.get("quantum") {
-            gvl = gvl.with_quantum(span(node)?);
-        }
-        if let Some(node) = fields.get("tick") {
-            gvl.tick = span(node)?;
-        }
-        Some(gvl)
-    }
-
-    /// The document of this lock; [`Gvl::read`] reads the same lock back.
-    pub(crate) fn to_value(&self) -> Value {
-        if policies::find(&self.name).as_ref() == Some(self) {
-            return Value::text(self.name.clone());
-        }
-        let base_name = self.name.split(',').next().unwrap_or(&self.name);
-        let Some(base) = policies::find(base_name) else {
-            return Value::text(self.name.clone());
-        };
-        let mut fields = vec![("base", Value::text(base_name))];
-        if self.release != base.release {
-            let fairness = if self.release == Release::Handoff { "fifo" } else { "barging" };
-            fields.push(("fairness", Value::text(fairness)));
-        }
-        if self.quantum != base.quantum {
-            fields.push(("quantum", Value::text(duration::print(self.quantum))));
-        }
-        if self.tick != base.tick {
-            fields.push(("tick", Value::text(duration::print(self.tick))));
-        }
-        Value::table(fields)
-    }
-
     pub(super) fn renamed(mut self, name: impl Into<Cow<'static, str>>) -> Self {
         self.name = name.into();
         self
     }
 
-    fn allowed() -> String {
+    pub(super) fn allowed() -> String {
         format!("one of {}, or a table with a base", policies::NAMES.join(", "))
     }
-}
-
-const FAIRNESS_ALLOWED: &str = "fifo or barging";
-
-fn span(node: &Node<'_>) -> Option<Duration> {
-    duration::read_within(node, QUANTUM, QUANTUM_ALLOWED)
 }

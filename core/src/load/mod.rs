@@ -13,6 +13,7 @@ mod open;
 mod pattern;
 mod pick;
 mod until;
+mod warm_up;
 
 #[cfg(test)]
 pub(crate) mod tests;
@@ -21,3 +22,4 @@ pub use driver::{Arrival, Driver};
 pub use load::{Connections, Load, closed, open};
 pub use pattern::{Arrivals, Pattern};
 pub use until::Until;
+pub use warm_up::WarmUp;

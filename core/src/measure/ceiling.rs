@@ -14,6 +14,7 @@
 //! what limits a run, and makes none impossible.
 
 use super::{EndpointRecording, PoolRecording, Shape, figure};
+use crate::workload::Demand;
 use serde::{Serialize, Serializer};
 use std::time::Duration;
 
@@ -74,8 +75,16 @@ impl Ceiling {
     /// Empty where none succeeded; a ceiling whose time is nought, or whose resource is unbounded,
     /// is left out.
     pub fn all(shape: &Shape, overall: &EndpointRecording, pools: &[PoolRecording]) -> Vec<Self> {
-        let ok = overall.ok();
-        let demand = overall.demand;
+        Self::of_demand(shape, overall.ok(), overall.demand, pools)
+    }
+
+    /// The same of `ok` requests that asked for `demand` together.
+    pub(super) fn of_demand(
+        shape: &Shape,
+        ok: u64,
+        demand: Demand,
+        pools: &[PoolRecording],
+    ) -> Vec<Self> {
         let cycle = demand.service.as_secs_f64() + shape.think.as_secs_f64() * ok as f64;
         let users = match (shape.users, shape.slots) {
             (Some(users), Some(slots))

@@ -3,7 +3,7 @@
 //! `report` makes it from the replications of one model; checks and ceilings read it. Invariant: the
 //! recording is the merge of all replications, and the ceilings are those of that recording.
 
-use super::{Ceiling, EndpointRecording, Imbalance, Interval, Recording};
+use super::{Ceiling, EndpointRecording, Imbalance, Interval, Offered, Recording};
 use std::time::Duration;
 
 /// The shape of a server and its load, as far as figures depend on it.
@@ -35,6 +35,8 @@ pub struct Shape {
     pub one_thread: bool,
     /// Whether the lock lets only one thread of a process run locked code.
     pub exclusive: bool,
+    /// What an open stream asks of the server; `None` for a closed loop, and where it is not known.
+    pub offered: Option<Offered>,
 }
 
 /// How requests find their worker.
@@ -114,12 +116,13 @@ impl Facts {
 
     /// Gives the share of the processors' time that the server used: CPU / (elapsed x cores).
     pub fn cpu_share(&self) -> Option<f64> {
-        share(self.recording.cpu, self.recording.elapsed * self.shape.cores)
+        share(self.recording.cpu, self.recording.whole() * self.shape.cores)
     }
 
     /// Sums the time for which locks were held to compute, a wait for a core included.
     pub fn computing(&self) -> Duration {
-        self.recording.gvl.hold.saturating_sub(self.overall.demand.held)
+        let left_out = self.recording.left_out.map_or(Duration::ZERO, |left_out| left_out.held);
+        self.recording.gvl.hold.saturating_sub(self.overall.demand.held + left_out)
     }
 
     /// Bounds a figure of the replications; those without the figure (no success) are left out.

@@ -3,8 +3,8 @@
 //! `Facts` works it out, a check judges it, rows show the ratio. Replications are looked at one by
 //! one: another worker may be the busy one in each, and their sum would look even.
 
+use super::tables::chi_squared_tail;
 use super::{Recording, WorkerRecording};
-use statrs::distribution::{ChiSquared, ContinuousCDF};
 use std::time::Duration;
 
 /// Below this many requests a worker, the distribution behind the test does not hold (Cochran,
@@ -100,11 +100,11 @@ impl Took {
 
 fn chance(replications: &[Counts]) -> f64 {
     let enough = || replications.iter().filter(|counts| counts.mean >= EACH_MIN);
-    match ChiSquared::new(enough().map(Counts::freedom).sum()) {
-        Ok(distribution) => distribution.sf(enough().map(Counts::chi_squared).sum()),
-        // No degree of freedom is left.
-        Err(_) => 1.0,
+    let freedom: f64 = enough().map(Counts::freedom).sum();
+    if freedom == 0.0 {
+        return 1.0;
     }
+    chi_squared_tail(enough().map(Counts::chi_squared).sum(), freedom)
 }
 
 #[cfg(test)]

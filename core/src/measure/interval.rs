@@ -2,7 +2,7 @@
 //!
 //! `report` calls it for throughput and p99. Invariant: at least two replications stand behind one.
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use super::tables::student_quantile;
 
 /// The confidence of every interval.
 const CONFIDENCE: f64 = 0.95;
@@ -31,14 +31,15 @@ impl Interval {
     /// (Student, "The Probable Error of a Mean", 1908); `None` for fewer than two values.
     pub fn of(values: &[f64]) -> Option<Self> {
         let n = values.len() as f64;
-        let t = StudentsT::new(0.0, 1.0, n - 1.0).ok()?;
+        let freedom = values.len().checked_sub(1).filter(|freedom| *freedom > 0)?;
+        let t = student_quantile(0.5 + CONFIDENCE / 2.0, freedom as u64);
         let mean = values.iter().sum::<f64>() / n;
-        let variance = values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0);
+        let variance = values.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (n - 1.0);
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
         // The nearest rank.
         let rank = |p: f64| sorted[((p * n).ceil() as usize).clamp(1, sorted.len()) - 1];
-        let half = t.inverse_cdf(0.5 + CONFIDENCE / 2.0) * (variance / n).sqrt();
+        let half = t * (variance / n).sqrt();
         Some(Self {
             mean,
             low: mean - half,

@@ -3,7 +3,7 @@
 //! An engine fills one [`Recording`] for each replication of a model; `Facts` merges them. Holds no
 //! judgement. Merging adds: the merged recording is that of one long run.
 
-use super::{GvlUse, Histogram, LoopUse, WorkerRecording, worker};
+use super::{GvlUse, Histogram, LeftOut, LoopUse, WorkerRecording, worker};
 use crate::cluster::Snapshot;
 use crate::workload::Demand;
 use serde::Serialize;
@@ -38,6 +38,8 @@ pub struct Recording {
     pub event_loop: Option<LoopUse>,
     /// What the system knew of the processes, where it was asked.
     pub snapshots: Option<Snapshots>,
+    /// The warm-up, which `elapsed` and `last_answer` do not have; `None` where none was asked for.
+    pub left_out: Option<LeftOut>,
 }
 
 /// What the system knew of a server's processes, at two moments of a run.
@@ -133,6 +135,25 @@ impl Recording {
         }
         LoopUse::merge_into(&mut self.event_loop, other.event_loop.as_ref());
         self.snapshots = self.snapshots.take().or_else(|| other.snapshots.clone());
+        if let Some(theirs) = other.left_out {
+            self.left_out.get_or_insert_default().add(theirs);
+        }
+    }
+
+    /// Takes the warm-up, whose requests were not recorded, off the time.
+    pub(crate) fn without(mut self, left_out: Option<LeftOut>) -> Self {
+        if let Some(left_out) = left_out {
+            self.elapsed = self.elapsed.saturating_sub(left_out.time);
+            self.last_answer = self.last_answer.saturating_sub(left_out.time);
+        }
+        self.left_out = left_out;
+        self
+    }
+
+    /// Gives the time of the whole run, its warm-up included: what the use of the lock and of CPU
+    /// time is a share of.
+    pub fn whole(&self) -> Duration {
+        self.elapsed + self.left_out.map_or(Duration::ZERO, |left_out| left_out.time)
     }
 
     /// Sums all endpoints into one called `name`.

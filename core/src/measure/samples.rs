@@ -54,6 +54,7 @@ pub(crate) fn shape(workers: u32, threads: u32) -> Shape {
         quantum: Some(ms(100)),
         one_thread: false,
         exclusive: true,
+        offered: None,
     }
 }
 

@@ -13,6 +13,7 @@ mod class;
 pub use class::WorkerClass;
 
 use super::listing::{Field, Record};
+use super::slices::{self, SWITCH_INTERVAL};
 use super::topology::slots;
 use super::uvicorn::{self, OFFLOAD_THREADS};
 use super::{
@@ -20,8 +21,8 @@ use super::{
     version,
 };
 use crate::cluster::cpus::Cpus;
-use crate::gvl::Gvl;
 use crate::value::{Fields, Node, Value};
+use std::time::Duration;
 
 pub(super) const RECORD: Record = Record {
     key: "gunicorn",
@@ -47,6 +48,7 @@ pub(super) const RECORD: Record = Record {
             summary: "gunicorn's version, 20.0 to 27.x",
         },
         Field { key: "python", default: "\"3.13\"", summary: "CPython's version, 3.8 to 3.14t" },
+        SWITCH_INTERVAL,
     ],
     read,
 };
@@ -68,6 +70,7 @@ pub struct Gunicorn {
     handlers: Option<Handlers>,
     version: String,
     python: String,
+    switch_interval: Option<Duration>,
 }
 
 /// Models gunicorn 27.0.1 on CPython 3.13, with one worker of the class `sync` as by default.
@@ -79,6 +82,7 @@ pub fn gunicorn() -> Gunicorn {
         handlers: None,
         version: VERSION.to_owned(),
         python: PYTHON.to_owned(),
+        switch_interval: None,
     }
 }
 
@@ -117,6 +121,13 @@ impl Gunicorn {
     /// Changes the version of CPython, 3.8 to 3.14; a trailing `t` means free-threaded.
     pub fn python(mut self, version: impl Into<String>) -> Self {
         self.python = version.into();
+        self
+    }
+
+    /// Changes `sys.setswitchinterval`, 10 us to 1 h: how long a thread may keep the GIL while another
+    /// one waits.
+    pub fn switch_interval(mut self, interval: Duration) -> Self {
+        self.switch_interval = Some(interval);
         self
     }
 
@@ -163,6 +174,7 @@ fn read(fields: &Fields<'_>) -> Option<Model> {
         None => Some(VERSION.to_owned()),
     };
     let python = fields.get("python").map_or_else(|| Some(PYTHON.to_owned()), version::python);
+    let switch_interval = slices::read_interval(fields, python.as_deref());
     let gunicorn = Gunicorn {
         workers: workers?,
         worker_class: class?,
@@ -170,6 +182,7 @@ fn read(fields: &Fields<'_>) -> Option<Model> {
         handlers: handlers?,
         version: version?,
         python: python?,
+        switch_interval: switch_interval?,
     };
     Some(gunicorn.into())
 }
@@ -205,6 +218,7 @@ impl ModelKind for Gunicorn {
         fields.extend(self.handlers.map(|h| ("handlers", Value::text(uvicorn::name_of(h)))));
         fields.push(("version", Value::text(&self.version)));
         fields.push(("python", Value::text(&self.python)));
+        fields.extend(slices::interval_field(self.switch_interval));
         Value::table(fields)
     }
 
@@ -219,7 +233,8 @@ impl ModelKind for Gunicorn {
             ),
         };
         let version = version::suffix(" ", &self.version, VERSION);
-        let python = version::suffix(" python ", &self.python, PYTHON);
+        let python = version::suffix(" python ", &self.python, PYTHON)
+            + &slices::interval_suffix(self.switch_interval);
         let class = self.class().name();
         Topology {
             label: format!("gunicorn{version} {class}{handlers}{python}{}", workers.words),
@@ -227,7 +242,7 @@ impl ModelKind for Gunicorn {
             threads,
             slots,
             processes: workers.count.max(1),
-            gvl: Gvl::of_python(&self.python).expect("a checked model has a known CPython version"),
+            gvl: slices::python_gvl(&self.python, self.switch_interval),
             serving,
             dispatch: Dispatch::Accept(self.class().accept()),
         }

@@ -10,6 +10,7 @@ mod listing;
 mod model;
 mod pool;
 mod puma;
+mod slices;
 mod topology;
 mod unicorn;
 mod uvicorn;

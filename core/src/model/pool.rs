@@ -28,7 +28,7 @@ pub(super) const RECORD: Record = Record {
         Field {
             key: "gvl",
             default: "\"cruby-4.0\"",
-            summary: "the lock: a name below, or { base, quantum, tick, fairness }",
+            summary: "the lock: a name below, or { base, ... } with what differs from it",
         },
     ],
     read,

@@ -7,13 +7,14 @@ mod accept;
 
 use super::listing::{Field, Record};
 use super::pool::read_min_threads;
+use super::slices::{PRIORITY, RubyThreads, TIMESLICE};
 use super::topology::slots;
 use super::{
     Dispatch, Model, ModelKind, Serving, THREADS_MAX, ThreadsLive, Topology, Workers, version,
 };
 use crate::cluster::cpus::Cpus;
-use crate::gvl::Gvl;
 use crate::value::{Fields, Node, Value};
+use std::time::Duration;
 
 pub(super) const RECORD: Record = Record {
     key: "puma",
@@ -41,6 +42,8 @@ pub(super) const RECORD: Record = Record {
             summary: "Puma's version, 5.0 to 8.x, or \"main\"; workers accept by it",
         },
         Field { key: "ruby", default: "\"4.0.5\"", summary: "CRuby's version, from 3.1 on" },
+        TIMESLICE,
+        PRIORITY,
     ],
     read,
 };
@@ -63,6 +66,7 @@ pub struct Puma {
     queue_requests: bool,
     version: String,
     ruby: String,
+    slices: RubyThreads,
 }
 
 /// Models Puma 8.0.2 on CRuby 4.0.5, in single mode with 0 to 5 threads as by default.
@@ -74,6 +78,7 @@ pub fn puma() -> Puma {
         queue_requests: true,
         version: VERSION.to_owned(),
         ruby: RUBY.to_owned(),
+        slices: RubyThreads::default(),
     }
 }
 
@@ -115,6 +120,20 @@ impl Puma {
         self.ruby = version.into();
         self
     }
+
+    /// Changes `RUBY_THREAD_TIMESLICE`, whole milliseconds from 1 ms to 1 h: how long a thread may keep
+    /// the GVL, rounded up to ticks of 10 ms. Ruby 3.4 and later have it.
+    pub fn timeslice(mut self, timeslice: Duration) -> Self {
+        self.slices.timeslice = Some(timeslice);
+        self
+    }
+
+    /// Changes the `Thread#priority` of the threads that serve, -3 to 3: each step up doubles the slice,
+    /// each step down halves it.
+    pub fn priority(mut self, priority: i8) -> Self {
+        self.slices.priority = Some(priority);
+        self
+    }
 }
 
 fn read(fields: &Fields<'_>) -> Option<Model> {
@@ -131,6 +150,7 @@ fn read(fields: &Fields<'_>) -> Option<Model> {
         None => Some(VERSION.to_owned()),
     };
     let ruby = fields.get("ruby").map_or_else(|| Some(RUBY.to_owned()), version::ruby);
+    let slices = RubyThreads::read(fields, ruby.as_deref());
     let puma = Puma {
         workers: workers?,
         threads: threads?.map(|n| n as u32),
@@ -138,6 +158,7 @@ fn read(fields: &Fields<'_>) -> Option<Model> {
         queue_requests: queue_requests?,
         version: version?,
         ruby: ruby?,
+        slices: slices?,
     };
     Some(puma.into())
 }
@@ -161,6 +182,7 @@ impl ModelKind for Puma {
         fields.push(("queue_requests", Value::Bool(self.queue_requests)));
         fields.push(("version", Value::text(&self.version)));
         fields.push(("ruby", Value::text(&self.ruby)));
+        fields.extend(self.slices.to_fields());
         Value::table(fields)
     }
 
@@ -170,12 +192,12 @@ impl ModelKind for Puma {
         let version = version::suffix(" ", &self.version, VERSION);
         let ruby = version::suffix(" ruby ", &self.ruby, RUBY);
         Topology {
-            label: format!("puma{version}{ruby}{}", workers.words),
+            label: format!("puma{version}{ruby}{}{}", self.slices.suffix(), workers.words),
             workers: workers.count,
             threads,
             slots: Some(slots(workers.count, threads)),
             processes: workers.count.max(1),
-            gvl: Gvl::of_ruby(&self.ruby).expect("a checked model has a known CRuby version"),
+            gvl: self.slices.gvl(&self.ruby),
             serving: Serving::Pool {
                 min_threads: self.min_threads.or(self.threads).unwrap_or(MIN_THREADS),
                 max_threads: threads,

@@ -5,12 +5,13 @@
 //! Differs from Unicorn: no worker is killed for being slow (`timeout`).
 
 use super::listing::{Field, Record};
+use super::slices::{PRIORITY, RubyThreads, TIMESLICE};
 use super::topology::slots;
 use super::{Dispatch, Model, ModelKind, Serving, ThreadsLive, Topology, Workers, version};
 use crate::cluster::accept::{Accept, AcceptWait, Backoff, Between};
 use crate::cluster::cpus::Cpus;
-use crate::gvl::Gvl;
 use crate::value::{Fields, Value};
+use std::time::Duration;
 
 pub(super) const RECORD: Record = Record {
     key: "unicorn",
@@ -23,6 +24,8 @@ pub(super) const RECORD: Record = Record {
             summary: "Unicorn's version, 4.0 to 6.x; before 6.1 a connection wakes all workers",
         },
         Field { key: "ruby", default: "\"4.0.5\"", summary: "CRuby's version, from 3.1 on" },
+        TIMESLICE,
+        PRIORITY,
     ],
     read,
 };
@@ -39,11 +42,17 @@ pub struct Unicorn {
     workers: Workers,
     version: String,
     ruby: String,
+    slices: RubyThreads,
 }
 
 /// Models Unicorn 6.1.0 on CRuby 4.0.5, with one worker as by default.
 pub fn unicorn() -> Unicorn {
-    Unicorn { workers: Workers::Count(WORKERS), version: VERSION.to_owned(), ruby: RUBY.to_owned() }
+    Unicorn {
+        workers: Workers::Count(WORKERS),
+        version: VERSION.to_owned(),
+        ruby: RUBY.to_owned(),
+        slices: RubyThreads::default(),
+    }
 }
 
 impl Unicorn {
@@ -62,6 +71,20 @@ impl Unicorn {
     /// Changes the version of CRuby, from 3.1 on.
     pub fn ruby(mut self, version: impl Into<String>) -> Self {
         self.ruby = version.into();
+        self
+    }
+
+    /// Changes `RUBY_THREAD_TIMESLICE`, whole milliseconds from 1 ms to 1 h: how long a thread may keep
+    /// the GVL, rounded up to ticks of 10 ms. Ruby 3.4 and later have it.
+    pub fn timeslice(mut self, timeslice: Duration) -> Self {
+        self.slices.timeslice = Some(timeslice);
+        self
+    }
+
+    /// Changes the `Thread#priority` of the threads that serve, -3 to 3: each step up doubles the slice,
+    /// each step down halves it.
+    pub fn priority(mut self, priority: i8) -> Self {
+        self.slices.priority = Some(priority);
         self
     }
 
@@ -86,7 +109,8 @@ fn read(fields: &Fields<'_>) -> Option<Model> {
         None => Some(VERSION.to_owned()),
     };
     let ruby = fields.get("ruby").map_or_else(|| Some(RUBY.to_owned()), version::ruby);
-    Some(Unicorn { workers: workers?, version: version?, ruby: ruby? }.into())
+    let slices = RubyThreads::read(fields, ruby.as_deref());
+    Some(Unicorn { workers: workers?, version: version?, ruby: ruby?, slices: slices? }.into())
 }
 
 impl ModelKind for Unicorn {
@@ -95,11 +119,12 @@ impl ModelKind for Unicorn {
     }
 
     fn to_value(&self) -> Value {
-        Value::table([
+        let fields = [
             ("workers", self.workers.to_value()),
             ("version", Value::text(&self.version)),
             ("ruby", Value::text(&self.ruby)),
-        ])
+        ];
+        Value::table(fields.into_iter().chain(self.slices.to_fields()))
     }
 
     fn topology(&self, on: &dyn Fn() -> Cpus) -> Topology {
@@ -107,12 +132,12 @@ impl ModelKind for Unicorn {
         let version = version::suffix(" ", &self.version, VERSION);
         let ruby = version::suffix(" ruby ", &self.ruby, RUBY);
         Topology {
-            label: format!("unicorn{version}{ruby}{}", workers.words),
+            label: format!("unicorn{version}{ruby}{}{}", self.slices.suffix(), workers.words),
             workers: workers.count,
             threads: 1,
             slots: Some(slots(workers.count, 1)),
             processes: workers.count.max(1),
-            gvl: Gvl::of_ruby(&self.ruby).expect("a checked model has a known CRuby version"),
+            gvl: self.slices.gvl(&self.ruby),
             serving: Serving::Pool {
                 min_threads: 1,
                 max_threads: 1,

@@ -6,14 +6,15 @@
 //! that asyncio leaves Nagle's algorithm on), which no model has.
 
 use super::listing::{Field, Record};
+use super::slices::{self, SWITCH_INTERVAL};
 use super::topology::slots;
 use super::{
     Dispatch, Handlers, Model, ModelKind, Serving, THREADS_MAX, Topology, Workers, version,
 };
 use crate::cluster::accept::{Accept, AcceptWait, Backoff, Between};
 use crate::cluster::cpus::Cpus;
-use crate::gvl::Gvl;
 use crate::value::{Fields, Node, Value};
+use std::time::Duration;
 
 pub(super) const RECORD: Record = Record {
     key: "uvicorn",
@@ -31,6 +32,7 @@ pub(super) const RECORD: Record = Record {
                       \"blocking\" blocks the loop",
         },
         Field { key: "python", default: "\"3.13\"", summary: "CPython's version, 3.8 to 3.14t" },
+        SWITCH_INTERVAL,
         Field {
             key: "offload_threads",
             default: "40",
@@ -62,6 +64,7 @@ pub struct Uvicorn {
     workers: Workers,
     handlers: Handlers,
     python: String,
+    switch_interval: Option<Duration>,
     offload_threads: u32,
 }
 
@@ -71,6 +74,7 @@ pub fn uvicorn() -> Uvicorn {
         workers: Workers::Count(1),
         handlers: Handlers::Async,
         python: PYTHON.to_owned(),
+        switch_interval: None,
         offload_threads: OFFLOAD_THREADS,
     }
 }
@@ -94,6 +98,13 @@ impl Uvicorn {
         self
     }
 
+    /// Changes `sys.setswitchinterval`, 10 us to 1 h: how long a thread may keep the GIL while another
+    /// one waits.
+    pub fn switch_interval(mut self, interval: Duration) -> Self {
+        self.switch_interval = Some(interval);
+        self
+    }
+
     /// Changes the number of offload threads of each worker, 1 to 1024.
     pub fn offload_threads(mut self, threads: u32) -> Self {
         self.offload_threads = threads;
@@ -105,6 +116,7 @@ fn read(fields: &Fields<'_>) -> Option<Model> {
     let workers = Workers::read(fields, 1, 1);
     let handlers = fields.get("handlers").map_or(Some(Handlers::Async), read_handlers);
     let python = fields.get("python").map_or_else(|| Some(PYTHON.to_owned()), version::python);
+    let switch_interval = slices::read_interval(fields, python.as_deref());
     let offload_threads = fields
         .get("offload_threads")
         .map_or(Some(OFFLOAD_THREADS.into()), |n| n.int(1..=THREADS_MAX.into()));
@@ -112,6 +124,7 @@ fn read(fields: &Fields<'_>) -> Option<Model> {
         workers: workers?,
         handlers: handlers?,
         python: python?,
+        switch_interval: switch_interval?,
         offload_threads: offload_threads? as u32,
     };
     Some(uvicorn.into())
@@ -157,16 +170,18 @@ impl ModelKind for Uvicorn {
     }
 
     fn to_value(&self) -> Value {
-        Value::table([
+        let fields = [
             ("workers", self.workers.to_value()),
             ("handlers", Value::text(name_of(self.handlers))),
             ("python", Value::text(&self.python)),
             ("offload_threads", Value::Int(self.offload_threads.into())),
-        ])
+        ];
+        Value::table(fields.into_iter().chain(slices::interval_field(self.switch_interval)))
     }
 
     fn topology(&self, on: &dyn Fn() -> Cpus) -> Topology {
-        let python = version::suffix(" python ", &self.python, PYTHON);
+        let python = version::suffix(" python ", &self.python, PYTHON)
+            + &slices::interval_suffix(self.switch_interval);
         let workers = self.workers.at_least_one(on);
         let several = workers.count > 1;
         Topology {
@@ -175,7 +190,7 @@ impl ModelKind for Uvicorn {
             threads: threads(self.handlers, self.offload_threads),
             slots: loop_slots(workers.count, self.handlers, self.offload_threads),
             processes: workers.count.max(1),
-            gvl: Gvl::of_python(&self.python).expect("a checked model has a known CPython version"),
+            gvl: slices::python_gvl(&self.python, self.switch_interval),
             serving: Serving::EventLoop {
                 handlers: self.handlers,
                 offload_threads: self.offload_threads,

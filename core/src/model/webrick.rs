@@ -4,10 +4,11 @@
 //! new connection for each request that is a thread for each request.
 
 use super::listing::{Field, Record};
+use super::slices::{PRIORITY, RubyThreads, TIMESLICE};
 use super::{Dispatch, Model, ModelKind, Serving, ThreadsLive, Topology, version};
 use crate::cluster::cpus::Cpus;
-use crate::gvl::Gvl;
 use crate::value::{Fields, Value};
+use std::time::Duration;
 
 pub(super) const RECORD: Record = Record {
     key: "webrick",
@@ -19,6 +20,8 @@ pub(super) const RECORD: Record = Record {
             summary: "requests served at once, 1 to 10000; others wait to be accepted",
         },
         Field { key: "ruby", default: "\"4.0.5\"", summary: "CRuby's version, from 3.1 on" },
+        TIMESLICE,
+        PRIORITY,
     ],
     read,
 };
@@ -33,11 +36,12 @@ const RUBY: &str = "4.0.5";
 pub struct Webrick {
     max_clients: u32,
     ruby: String,
+    slices: RubyThreads,
 }
 
 /// Models WEBrick on CRuby 4.0.5, with 100 clients at most as by default.
 pub fn webrick() -> Webrick {
-    Webrick { max_clients: MAX_CLIENTS, ruby: RUBY.to_owned() }
+    Webrick { max_clients: MAX_CLIENTS, ruby: RUBY.to_owned(), slices: RubyThreads::default() }
 }
 
 impl Webrick {
@@ -52,6 +56,20 @@ impl Webrick {
         self.ruby = version.into();
         self
     }
+
+    /// Changes `RUBY_THREAD_TIMESLICE`, whole milliseconds from 1 ms to 1 h: how long a thread may keep
+    /// the GVL, rounded up to ticks of 10 ms. Ruby 3.4 and later have it.
+    pub fn timeslice(mut self, timeslice: Duration) -> Self {
+        self.slices.timeslice = Some(timeslice);
+        self
+    }
+
+    /// Changes the `Thread#priority` of the threads that serve, -3 to 3: each step up doubles the slice,
+    /// each step down halves it.
+    pub fn priority(mut self, priority: i8) -> Self {
+        self.slices.priority = Some(priority);
+        self
+    }
 }
 
 fn read(fields: &Fields<'_>) -> Option<Model> {
@@ -59,7 +77,8 @@ fn read(fields: &Fields<'_>) -> Option<Model> {
         .get("max_clients")
         .map_or(Some(MAX_CLIENTS.into()), |n| n.int(1..=MAX_CLIENTS_MAX.into()));
     let ruby = fields.get("ruby").map_or_else(|| Some(RUBY.to_owned()), version::ruby);
-    Some(Webrick { max_clients: max_clients? as u32, ruby: ruby? }.into())
+    let slices = RubyThreads::read(fields, ruby.as_deref());
+    Some(Webrick { max_clients: max_clients? as u32, ruby: ruby?, slices: slices? }.into())
 }
 
 impl ModelKind for Webrick {
@@ -68,20 +87,22 @@ impl ModelKind for Webrick {
     }
 
     fn to_value(&self) -> Value {
-        Value::table([
+        let fields = [
             ("max_clients", Value::Int(self.max_clients.into())),
             ("ruby", Value::text(&self.ruby)),
-        ])
+        ];
+        Value::table(fields.into_iter().chain(self.slices.to_fields()))
     }
 
     fn topology(&self, _on: &dyn Fn() -> Cpus) -> Topology {
+        let ruby = version::suffix(" ruby ", &self.ruby, RUBY);
         Topology {
-            label: format!("webrick{}", version::suffix(" ruby ", &self.ruby, RUBY)),
+            label: format!("webrick{ruby}{}", self.slices.suffix()),
             workers: 0,
             threads: self.max_clients,
             slots: Some(self.max_clients.into()),
             processes: 1,
-            gvl: Gvl::of_ruby(&self.ruby).expect("a checked model has a known CRuby version"),
+            gvl: self.slices.gvl(&self.ruby),
             serving: Serving::Pool {
                 min_threads: 0,
                 max_threads: self.max_clients,

@@ -20,5 +20,5 @@ mod waits;
 mod worker;
 mod workers;
 
-pub use run::run;
+pub use run::{Options, run};
 pub use worker::register;

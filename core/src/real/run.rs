@@ -5,7 +5,7 @@ use crate::clock::{self, Nanos, nanos};
 use crate::error::Error;
 use crate::executor::RejectedWhy;
 use crate::load::{Arrival, Driver, Load, Until};
-use crate::measure::{Answered, Finished, Recording, Served, Snapshots, Tally};
+use crate::measure::{Answered, Begin, Finished, Recording, Served, Snapshots, Tally};
 use crate::model::Topology;
 use crate::workload::Workload;
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -72,8 +72,17 @@ struct Request {
     served: Option<Served>,
 }
 
+/// What a run is told beside its server, its load and its seed.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options {
+    /// Look at the server's processes twice.
+    pub snapshots: bool,
+    /// Where the figures begin; at the start, if nothing is said.
+    pub begin: Option<Begin>,
+}
+
 /// Runs the load on the topology in real time; `observe` hears how much of it is done, from 0
-/// to 1. With `snapshots`, looks at the server's processes twice.
+/// to 1.
 ///
 /// # Errors
 /// Threads or processes that the system refuses, a program that cannot be a worker, a run of over an
@@ -83,14 +92,18 @@ pub fn run(
     workload: &Workload,
     load: &Load,
     seed: u64,
-    snapshots: bool,
+    options: Options,
     observe: &mut dyn FnMut(f64),
 ) -> Result<Recording, Error> {
     let driver = Driver::new(load, workload, seed);
     let server = Server::start(topology, workload, load, seed)?;
     let told_late = server.tells_late();
-    let before = snapshots.then(|| server.snapshot());
+    let before = options.snapshots.then(|| server.snapshot());
     let start = clock::now();
+    let mut tally = Tally::new(workload, start, told_late);
+    if let Some(begin) = options.begin {
+        tally.begin_at(begin);
+    }
     let cpu_before = clock::process_cpu();
     let until = load.until().expect("a load that was checked has an end");
     let length = match until {
@@ -119,7 +132,7 @@ pub fn run(
             refused: None,
         }),
         changed: Condvar::new(),
-        tally: Mutex::new(Tally::new(workload, start, told_late)),
+        tally: Mutex::new(tally),
     });
     let mut under_load = None;
     let unfinished = run.drive(until, &mut |done| {
@@ -147,7 +160,7 @@ pub fn run(
     let elapsed = match until {
         Until::Duration(length) => length,
         Until::Requests(wanted) => {
-            let finished: u64 = tally.endpoints.iter().map(|e| e.requests()).sum();
+            let finished = tally.ended();
             if finished < wanted {
                 let why = format!("{finished} of {wanted} requests after an hour");
                 return Err(Error::failed("load.requests", why, "a run of less than an hour"));
@@ -155,6 +168,7 @@ pub fn run(
             Duration::from_nanos(tally.last_finish - start)
         }
     };
+    let left_out = tally.left_out(start + nanos(elapsed));
     let by_process = std::mem::take(&mut tally.by_process);
     let processes = if told_late {
         by_worker(used, by_process, lost)
@@ -168,7 +182,7 @@ pub fn run(
             ..Recording::default()
         }
     };
-    Ok(Recording {
+    let recording = Recording {
         elapsed,
         last_answer: Duration::from_nanos(tally.last_finish - start),
         unfinished,
@@ -177,7 +191,8 @@ pub fn run(
         pools: std::mem::take(&mut tally.pools),
         snapshots,
         ..processes
-    })
+    };
+    Ok(recording.without(left_out))
 }
 
 /// What the worker processes answered and used.

@@ -2,7 +2,7 @@
 
 use crate::executor::LongPoll;
 use crate::load::{Load, closed, open};
-use crate::measure::Recording;
+use crate::measure::{Begin, Recording};
 use crate::model::{Handlers, Model, pool, puma, uvicorn, webrick};
 use crate::workload::{
     Endpoint, Pool, Step, Workload, checkout, cpu, fail, hold, io, ms, native, us,
@@ -11,7 +11,8 @@ use std::time::Duration;
 
 fn run(model: impl Into<Model>, workload: impl Into<Workload>, load: Load) -> Recording {
     let topology = model.into().topology();
-    super::run(&topology, &workload.into(), &load, 1, false, &mut |_| {}).unwrap()
+    super::run(&topology, &workload.into(), &load, 1, super::Options::default(), &mut |_| {})
+        .unwrap()
 }
 
 fn ok(recording: &Recording) -> u64 {
@@ -124,7 +125,9 @@ fn a_flood_ends_the_run() {
     let topology = Model::from(puma().threads(1)).topology();
     let load = open(1_000_000.0).constant().duration(Duration::from_secs(3600));
     let hour = [io(Duration::from_secs(3600))];
-    let error = super::run(&topology, &hour.into(), &load, 1, false, &mut |_| {}).unwrap_err();
+    let error =
+        super::run(&topology, &hour.into(), &load, 1, super::Options::default(), &mut |_| {})
+            .unwrap_err();
     assert_eq!(
         error.to_string(),
         "load: more than 100000 requests under way, expected a load that the server keeps up with"
@@ -147,11 +150,32 @@ fn a_run_that_is_cut_short_ends_at_once() {
 fn a_system_without_threads_ends_the_run() {
     let topology = Model::from(webrick().max_clients(4)).topology();
     let error = crate::sync::refusal::while_on(|| {
-        super::run(&topology, &[io(ms(1))].into(), &closed(7).requests(100), 1, false, &mut |_| {})
-            .unwrap_err()
+        super::run(
+            &topology,
+            &[io(ms(1))].into(),
+            &closed(7).requests(100),
+            1,
+            super::Options::default(),
+            &mut |_| {},
+        )
+        .unwrap_err()
     });
     assert_eq!(
         error.to_string(),
         "server: the system gives the executor no thread, expected a system that gives it threads"
     );
+}
+
+#[test]
+fn a_warm_up_is_left_out_of_the_figures() {
+    let topology = Model::from(puma().threads(2)).topology();
+    let options = super::Options { begin: Some(Begin::After(30)), ..super::Options::default() };
+    let (workload, load) = ([io(ms(1))].into(), closed(2).requests(100));
+    let recording = super::run(&topology, &workload, &load, 1, options, &mut |_| {}).unwrap();
+    let left_out = recording.left_out.unwrap();
+    assert_eq!((left_out.requests, ok(&recording)), (30, 70));
+    assert_eq!(recording.processes.values().sum::<u64>(), 70);
+    // 30 requests of 1 ms on 2 threads, and then 70.
+    assert!(left_out.time >= ms(15) && recording.elapsed >= ms(34), "{left_out:?}");
+    assert!(recording.last_answer <= recording.elapsed);
 }

@@ -11,6 +11,7 @@ mod interval;
 mod latency;
 mod row;
 pub mod view;
+mod warm_up;
 mod worker;
 
 pub use document::{Machine, Report};
@@ -22,4 +23,5 @@ pub use latency::{Latency, Spread};
 pub use row::{QueueRow, Row};
 pub use view::{VIEWS, View, view};
 pub(crate) use view::{locust_figures, siege_figures};
+pub use warm_up::WarmUpRow;
 pub use worker::WorkerRow;

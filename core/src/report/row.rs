@@ -4,7 +4,7 @@
 //! Figures are rounded to 6 significant digits here; checks saw the unrounded ones.
 
 use super::latency::rounded;
-use super::{EndpointRow, GvlRow, Intervals, Latency, LoopRow, WorkerRow};
+use super::{EndpointRow, GvlRow, Intervals, Latency, LoopRow, WarmUpRow, WorkerRow};
 use crate::measure::checks::{self, IMPOSSIBLE};
 use crate::measure::{
     Ceiling, EndpointRecording, Facts, QueueUse, Recording, Shape, Snapshots, Warning,
@@ -66,6 +66,9 @@ pub struct Row {
     /// Figures others measured, by key.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub published: BTreeMap<String, f64>,
+    /// What was left out as warm-up, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warm_up: Option<WarmUpRow>,
     /// What the checks doubt.
     pub warnings: Vec<Warning>,
     /// The processes before the load and under it, where the run was told to look: those of the
@@ -107,7 +110,7 @@ impl Row {
         published: &[(String, f64)],
     ) -> Self {
         let facts = Facts::new(shape.clone(), replications, published);
-        let lockable = facts.recording.elapsed * shape.processes.max(1);
+        let lockable = facts.recording.whole() * shape.processes.max(1);
         let round = |c: &Ceiling| Ceiling { rps: rounded(c.rps), ..c.clone() };
         Self {
             model: label.to_owned(),
@@ -131,6 +134,7 @@ impl Row {
             interval: Intervals::of(&facts),
             endpoints: EndpointRow::all(&facts.recording),
             published: facts.published.iter().cloned().collect(),
+            warm_up: WarmUpRow::of(&facts.recording),
             warnings: checks::run(&facts),
             snapshots: facts.recording.snapshots,
             processes: facts.recording.processes,

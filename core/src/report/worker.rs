@@ -50,6 +50,7 @@ impl WorkerRow {
 
     fn of(worker: &WorkerRecording, of_all: u64, facts: &Facts) -> Self {
         let elapsed = facts.recording.elapsed;
+        let whole = facts.recording.whole();
         let requests = worker.requests();
         Self {
             worker: worker.number,
@@ -61,8 +62,8 @@ impl WorkerRow {
             share: (of_all > 0).then(|| rounded(requests as f64 / of_all as f64)),
             throughput_rps: rate(worker.ok(), elapsed).map(rounded),
             latency_ms: Latency::of(worker.latency()),
-            gvl: GvlRow::of(&facts.shape.gvl_name, &worker.gvl, elapsed),
-            cpu_share: share(worker.cpu, elapsed * facts.shape.cores).map(rounded),
+            gvl: GvlRow::of(&facts.shape.gvl_name, &worker.gvl, whole),
+            cpu_share: share(worker.cpu, whole * facts.shape.cores).map(rounded),
             event_loop: worker.event_loop.as_ref().map(LoopRow::of),
         }
     }

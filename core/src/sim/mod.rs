@@ -13,11 +13,11 @@ mod tests;
 
 use self::kernel::Happening;
 use self::server::Server;
-use crate::clock::nanos;
+use crate::clock::{Nanos, nanos};
 use crate::error::Error;
-use crate::load::{Load, Until};
+use crate::load::{Load, Until, WarmUp};
 use crate::machine::Machine;
-use crate::measure::Recording;
+use crate::measure::{Begin, LeftOut, Offered, Recording, Settled, figure};
 use crate::model::Topology;
 use crate::workload::Workload;
 
@@ -25,28 +25,92 @@ use crate::workload::Workload;
 /// never catches up.
 const UNDER_WAY_MAX: u64 = 200_000;
 
+/// When a run counts as one that never ends: time is counted in 64 bits, 584 years.
+const CENTURY: Nanos = 100 * 365 * 24 * 3600 * 1_000_000_000;
+
 /// How many events pass between two looks at how far the run is.
 const NEWS: u32 = 1 << 16;
+
+/// What a run is told beside its server, its load and its seed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Conditions<'a> {
+    pub(crate) machine: &'a Machine,
+    /// What the load asks of the server, where that is known before it runs.
+    pub(crate) offered: Option<&'a Offered>,
+    /// What is left out of the figures.
+    pub(crate) warm_up: Option<WarmUp>,
+}
+
+/// Where the figures of one simulation begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum From {
+    Start,
+    /// The same, and the latencies are followed to tell where they settle.
+    StartWatched,
+    Later(Begin),
+}
 
 /// Runs the load on the topology in virtual time; `observe` hears how much of it is done, from 0
 /// to 1.
 ///
 /// # Errors
-/// More than 200,000 requests under way at once, or requests that wait for each other for ever.
+/// An open load whose queue is expected to outgrow the 200,000 requests that are kept, more than
+/// those under way at once, requests that wait for each other for ever, or a run that is not over
+/// after a century of virtual time.
 pub(crate) fn run(
     topology: &Topology,
     workload: &Workload,
     load: &Load,
-    machine: &Machine,
+    conditions: Conditions<'_>,
     seed: u64,
     observe: &mut dyn FnMut(f64),
 ) -> Result<Recording, Error> {
+    conditions.offered.map_or(Ok(()), check_backlog)?;
+    let simulate = |from, observe: &mut dyn FnMut(f64)| {
+        simulate(topology, workload, load, conditions, seed, from, observe)
+    };
+    let from = match conditions.warm_up {
+        None => From::Start,
+        Some(WarmUp::Time(time)) => From::Later(Begin::At(nanos(time))),
+        Some(WarmUp::Requests(n)) => From::Later(Begin::After(n)),
+        Some(WarmUp::Auto) => From::StartWatched,
+    };
+    if from != From::StartWatched {
+        return simulate(from, observe).map(|(recording, _)| recording);
+    }
+    // The same seed gives the same run: what the first one tells holds for the second.
+    let (whole, settled) = simulate(from, &mut |done| observe(done / 2.0))?;
+    let kept = |unsettled| LeftOut { unsettled, ..LeftOut::default() };
+    match settled {
+        Some(Settled::From(n)) if n > 0 => {
+            let later = From::Later(Begin::After(n));
+            simulate(later, &mut |done| observe(0.5 + done / 2.0)).map(|(recording, _)| recording)
+        }
+        settled => Ok(whole.without(Some(kept(settled == Some(Settled::Never))))),
+    }
+}
+
+/// One simulation, and where its latencies settled, if they were followed.
+fn simulate(
+    topology: &Topology,
+    workload: &Workload,
+    load: &Load,
+    conditions: Conditions<'_>,
+    seed: u64,
+    from: From,
+    observe: &mut dyn FnMut(f64),
+) -> Result<(Recording, Option<Settled>), Error> {
     let until = load.until().expect("a load that was checked has an end");
     let end = match until {
         Until::Duration(length) => nanos(length),
         Until::Requests(_) => u64::MAX,
     };
-    let mut server = Server::new(topology, workload, load, machine, seed);
+    let mut server = Server::new(topology, workload, load, conditions.machine, seed);
+    match from {
+        From::Start => {}
+        From::StartWatched => server.tally().watch(),
+        From::Later(begin) => server.tally().begin_at(begin),
+    }
     let mut news = 0;
     while !server.is_done() {
         match server.kernel().next(end) {
@@ -63,8 +127,11 @@ pub(crate) fn run(
             });
         }
         if server.under_way() > UNDER_WAY_MAX {
-            let why = format!("more than {UNDER_WAY_MAX} requests under way");
-            return Err(Error::failed("load", why, "a load that the server keeps up with"));
+            return Err(too_many(conditions.offered));
+        }
+        if server.kernel().now() > CENTURY {
+            let why = "not over after 100 years of virtual time";
+            return Err(Error::failed("load", why, "a load that comes to its end"));
         }
     }
     let elapsed = match until {
@@ -75,5 +142,32 @@ pub(crate) fn run(
         }
         Until::Requests(_) => server.kernel().now(),
     };
-    Ok(server.record(elapsed))
+    let (left_out, settled) = (server.tally().left_out(elapsed), server.tally().settled());
+    Ok((server.record(elapsed).without(left_out), settled))
+}
+
+/// The requests under way outgrew what is kept of them.
+fn too_many(offered: Option<&Offered>) -> Error {
+    let known = offered.map(|offered| format!(" at a {}", offered.words())).unwrap_or_default();
+    let why = format!("more than {UNDER_WAY_MAX} requests under way{known}");
+    Error::failed("load", why, "a load that the server keeps up with")
+}
+
+/// Refuses an open load whose queue outgrows the memory it may have, before it does.
+fn check_backlog(offered: &Offered) -> Result<(), Error> {
+    let backlog = offered.backlog();
+    if backlog <= UNDER_WAY_MAX as f64 {
+        return Ok(());
+    }
+    let most = figure::number(offered.ceiling.rps);
+    Err(Error::invalid(
+        "load.open.rate",
+        offered.rate,
+        format!(
+            "less than the {most} requests per second that are served, or a shorter run: at a {} \
+             some {backlog:.0} requests would wait at its end, more than the {UNDER_WAY_MAX} that \
+             are kept",
+            offered.words()
+        ),
+    ))
 }

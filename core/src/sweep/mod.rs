@@ -4,6 +4,9 @@
 //! runs; a [`SweepReport`] has a row for each point and model, in the grid's order.
 
 mod axis;
+mod columns;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod report;
 
 pub use axis::Axis;
@@ -67,6 +70,11 @@ impl Sweep {
         let base = experiment.to_value();
         let points = (0..size).map(|n| Point::new(&base, &axes, n)).collect::<Result<_, _>>()?;
         Ok(Self { base: experiment.clone(), axes, points })
+    }
+
+    /// Gives the name of the experiment that is varied.
+    pub fn name(&self) -> &str {
+        &self.base.name
     }
 
     /// Gives the number of points.

@@ -1,6 +1,7 @@
 //! What a sweep gave, and its views: a table, CSV, JSON.
 
 use super::Axis;
+use super::columns::{COLUMNS, ERROR, of_ceiling, warnings};
 use crate::error::Error;
 use crate::measure::figure;
 use crate::report::{Machine, Report, Row};
@@ -38,22 +39,22 @@ pub struct PointReport {
     pub error: Option<String>,
 }
 
-/// What a line has beside its settings: the heading in tables, and in CSV.
-const COLUMNS: [(&str, &str); 14] = [
-    ("model", "model"),
-    ("workers x threads", "size"),
-    ("ok", "ok"),
-    ("failed", "failed"),
-    ("rps", "throughput_rps"),
-    ("of ceiling", "of_ceiling"),
-    ("bound by", "bound_by"),
-    ("p50 ms", "p50_ms"),
-    ("p95 ms", "p95_ms"),
-    ("p99 ms", "p99_ms"),
-    ("max ms", "max_ms"),
-    ("GVL wait", "gvl_wait_share"),
-    ("CPU", "cpu_share"),
-    ("notes", "warnings"),
+/// What a line of the table has beside its settings.
+const HEADINGS: [&str; 14] = [
+    "model",
+    "workers x threads",
+    "ok",
+    "failed",
+    "rps",
+    "of ceiling",
+    "bound by",
+    "p50 ms",
+    "p95 ms",
+    "p99 ms",
+    "max ms",
+    "GVL wait",
+    "CPU",
+    "notes",
 ];
 
 impl PointReport {
@@ -64,6 +65,18 @@ impl PointReport {
             Err(error) => (Vec::new(), Some(error.to_string())),
         };
         Self { set: Value::table(set), rows, error }
+    }
+
+    /// Its error, in the line that has no row.
+    pub(super) fn error_of(&self, row: Option<&Row>) -> Option<&str> {
+        self.error.as_deref().filter(|_| row.is_none())
+    }
+
+    /// The setting in the place `n`.
+    #[cfg(feature = "parquet")]
+    pub(super) fn setting(&self, n: usize) -> Option<&Value> {
+        let Value::Table(fields) = &self.set else { return None };
+        fields.get(n).map(|(_, value)| value)
     }
 
     fn settings(&self) -> Vec<String> {
@@ -90,13 +103,14 @@ impl SweepReport {
     pub fn table(&self) -> String {
         let mut table = Table::new();
         table.load_style(ASCII_MARKDOWN);
-        let columns = COLUMNS.map(|(heading, _)| heading.to_owned());
-        table.set_header(self.axes.iter().cloned().chain(columns));
-        for line in self.lines(figure::number, figure::percent) {
-            table.add_row(line);
+        let headings = HEADINGS.map(str::to_owned);
+        table.set_header(self.axes.iter().cloned().chain(headings));
+        for (point, row) in self.lines() {
+            let cells = row.map_or_else(|| cells_of_error(point), cells);
+            table.add_row(point.settings().into_iter().chain(cells));
         }
-        for n in 0..self.axes.len() + COLUMNS.len() - 1 {
-            let heading = n.checked_sub(self.axes.len()).map(|n| COLUMNS[n].0);
+        for n in 0..self.axes.len() + HEADINGS.len() - 1 {
+            let heading = n.checked_sub(self.axes.len()).map(|n| HEADINGS[n]);
             if let (Some(column), false) =
                 (table.column_mut(n), matches!(heading, Some("model" | "bound by")))
             {
@@ -111,13 +125,18 @@ impl SweepReport {
         format!("({} engine{cores}; {points})\n\n{}\n", self.engine, table.trim_fmt())
     }
 
-    /// Renders CSV: a record a point and model. Columns are the paths, then fixed ones.
+    /// Renders CSV: a record a point and model. Columns are the paths, then fixed ones, of which new
+    /// ones come at the end; a point that failed has its error in the last.
     pub fn csv(&self) -> String {
         let mut writer = csv::Writer::from_writer(Vec::new());
-        let columns = COLUMNS.map(|(_, name)| name.to_owned());
-        let header: Vec<_> = self.axes.iter().cloned().chain(columns).collect();
-        let lines = self.lines(|x| x.to_string(), |x| x.to_string());
-        for record in std::iter::once(header).chain(lines) {
+        let fixed = COLUMNS.iter().map(|column| column.name).chain([ERROR]);
+        let header = self.axes.iter().cloned().chain(fixed.map(str::to_owned)).collect();
+        let records = self.lines().map(|(point, row)| {
+            let figures = COLUMNS.iter().map(|column| column.of(row).plain());
+            let error = point.error_of(row).unwrap_or_default().to_owned();
+            point.settings().into_iter().chain(figures).chain([error]).collect()
+        });
+        for record in std::iter::once::<Vec<String>>(header).chain(records) {
             writer.write_record(&record).expect("memory takes records of one length");
         }
         let bytes = writer.into_inner().expect("memory takes all that is written");
@@ -129,51 +148,47 @@ impl SweepReport {
         serde_json::to_string_pretty(self).expect("a report is plain data") + "\n"
     }
 
-    fn lines(
-        &self,
-        number: impl Fn(f64) -> String,
-        share: impl Fn(f64) -> String,
-    ) -> Vec<Vec<String>> {
-        let mut lines = Vec::new();
-        let maybe = |x: Option<f64>| x.map(&number).unwrap_or_default();
-        for point in &self.points {
-            for row in &point.rows {
-                let ceiling = row.ceiling().map(|ceiling| ceiling.rps);
-                let of_ceiling = row.throughput_rps.zip(ceiling).map(|(rps, most)| rps / most);
-                let latency = &row.latency_ms;
-                let kinds: Vec<_> = row.warnings.iter().map(|warning| warning.kind).collect();
-                let mut line = point.settings();
-                line.extend([
-                    row.model.clone(),
-                    row.size(),
-                    row.ok.to_string(),
-                    row.failed.values().sum::<u64>().to_string(),
-                    maybe(row.throughput_rps),
-                    of_ceiling.map(&share).unwrap_or_default(),
-                    row.bound_by.unwrap_or_default().to_owned(),
-                    maybe(latency.p50),
-                    maybe(latency.p95),
-                    maybe(latency.p99),
-                    maybe(latency.max),
-                    row.gvl.wait_share.map(&share).unwrap_or_default(),
-                    row.cpu_share.map(&share).unwrap_or_default(),
-                    kinds.join("; "),
-                ]);
-                lines.push(line);
-            }
-            if let Some(error) = &point.error {
-                let mut line = point.settings();
-                line.resize(line.len() + COLUMNS.len() - 1, String::new());
-                line.push(error.clone());
-                lines.push(line);
-            }
-        }
-        lines
+    /// The points and their rows; none for a point that failed.
+    pub(super) fn lines(&self) -> impl Iterator<Item = (&PointReport, Option<&Row>)> {
+        self.points.iter().flat_map(|point| {
+            let failed = point.error.is_some().then_some((point, None));
+            point.rows.iter().map(move |row| (point, Some(row))).chain(failed)
+        })
     }
 }
 
+/// The cells of a row in the table.
+fn cells(row: &Row) -> Vec<String> {
+    let maybe = |x: Option<f64>| x.map(figure::number).unwrap_or_default();
+    let share = |x: Option<f64>| x.map(figure::percent).unwrap_or_default();
+    let latency = &row.latency_ms;
+    vec![
+        row.model.clone(),
+        row.size(),
+        row.ok.to_string(),
+        row.failed.values().sum::<u64>().to_string(),
+        maybe(row.throughput_rps),
+        share(of_ceiling(row)),
+        row.bound_by.unwrap_or_default().to_owned(),
+        maybe(latency.p50),
+        maybe(latency.p95),
+        maybe(latency.p99),
+        maybe(latency.max),
+        share(row.gvl.wait_share),
+        share(row.cpu_share),
+        warnings(row),
+    ]
+}
+
+/// Those of a point that failed: its error among the notes.
+fn cells_of_error(point: &PointReport) -> Vec<String> {
+    let mut cells = vec![String::new(); HEADINGS.len()];
+    cells[HEADINGS.len() - 1] = point.error.clone().unwrap_or_default();
+    cells
+}
+
 /// A setting without quotes.
-fn plain(value: &Value) -> String {
+pub(super) fn plain(value: &Value) -> String {
     match value {
         Value::Text(text) => text.clone(),
         other => other.to_string(),

@@ -4,12 +4,19 @@
 //! in a model, so ticks and time-outs are told, not waited for.
 
 use super::*;
+use crate::gvl::Order;
 use crate::sync::Ordering;
 use loom::cell::UnsafeCell;
 use loom::thread;
 
 fn lock(name: &str) -> Lock {
-    let mut builder = Lock::builder(Gvl::named(name).expect("a known lock"));
+    let gvl = match name {
+        "delayed" => Gvl::cruby().with_delayed_handoff(true),
+        "by priority" => Gvl::cruby().with_order(Order::Priority),
+        "by priority, signalled" => Gvl::cpython().with_order(Order::Priority),
+        name => Gvl::named(name).expect("a known lock"),
+    };
+    let mut builder = Lock::builder(gvl);
     builder.clock = || 0;
     builder.build()
 }
@@ -92,6 +99,48 @@ fn loom_a_requeueing_lock_loses_no_wake_up() {
     two_threads_take_turns("cpython-3.11");
 }
 
+#[test]
+fn loom_a_lock_by_priority_loses_no_wake_up() {
+    two_threads_take_turns("by priority");
+}
+
+#[test]
+fn loom_a_signalled_lock_by_priority_loses_no_wake_up() {
+    two_threads_take_turns("by priority, signalled");
+}
+
+/// A thread in a blocking region keeps its lock: the tick gives it to the waiter, or it is back first.
+#[test]
+fn loom_a_delayed_hand_off_meets_a_tick() {
+    // Outside the model: whether any order came to the hand-over by the tick.
+    let handed = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let seen = std::sync::Arc::clone(&handed);
+    explore_within(2, move || {
+        let scene = Scene::new("delayed");
+        let other = visitor(&scene, "b");
+        let timer = {
+            let scene = Arc::clone(&scene);
+            thread::spawn(move || {
+                let shared = &scene.lock.life.0;
+                drop(ticker::tick(shared, shared.state.lock()));
+            })
+        };
+        let member = scene.lock.join("a");
+        let mut held = member.acquire();
+        held.blocking(|| ());
+        scene.touch();
+        if member.usage().handoffs > 0 {
+            seen.store(true, Ordering::Relaxed);
+        }
+        drop(held);
+        other.join().expect("the other thread ends");
+        timer.join().expect("the timer ends");
+        // SAFETY: all threads are done with it.
+        scene.touched.with(|n| assert_eq!(unsafe { *n }, 2));
+    });
+    assert!(handed.load(Ordering::Relaxed));
+}
+
 /// A tick meets a holder that is leaving, yielding or computing.
 #[test]
 fn loom_a_tick_races_with_a_safepoint_and_a_release() {
@@ -102,8 +151,7 @@ fn loom_a_tick_races_with_a_safepoint_and_a_release() {
             let scene = Arc::clone(&scene);
             thread::spawn(move || {
                 let shared = &scene.lock.life.0;
-                let mut state = shared.state.lock();
-                ticker::tick(shared, &mut state);
+                drop(ticker::tick(shared, shared.state.lock()));
             })
         };
         let member = scene.lock.join("a");
@@ -226,7 +274,7 @@ fn loom_a_tick_races_with_a_blocking_region() {
             let scene = Arc::clone(&scene);
             thread::spawn(move || {
                 let shared = &scene.lock.life.0;
-                ticker::tick(shared, &mut shared.state.lock());
+                drop(ticker::tick(shared, shared.state.lock()));
             })
         };
         let member = scene.lock.join("a");

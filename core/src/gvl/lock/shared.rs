@@ -24,6 +24,8 @@ pub(super) struct Shared {
     /// Wakes the timer thread.
     pub(super) rouse: Condvar,
     pub(super) exclusive: bool,
+    /// Of the threads that serve.
+    pub(super) priority: i8,
     pub(super) accounting: bool,
     pub(super) hook: Option<Hook>,
     pub(super) clock: fn() -> Nanos,

@@ -3,7 +3,7 @@
 use super::member::DEPARTED_MAX;
 use super::*;
 use crate::gvl::Event;
-use crate::gvl::Fairness;
+use crate::gvl::{Fairness, Order};
 use std::sync::atomic::{
     AtomicUsize,
     Ordering::{Relaxed, SeqCst},
@@ -20,6 +20,9 @@ fn locks() -> Vec<Gvl> {
         fast(Gvl::cpython()),
         fast(Gvl::cruby().with_fairness(Fairness::Barging)),
         fast(Gvl::cpython().with_fairness(Fairness::Fifo)),
+        fast(Gvl::cruby().with_delayed_handoff(true)),
+        fast(Gvl::cruby().with_order(Order::Priority)),
+        fast(Gvl::cpython().with_order(Order::Priority)),
     ]
 }
 
@@ -294,4 +297,26 @@ fn taking_and_freeing_a_free_lock_reads_the_clock_twice_or_never() {
         READINGS.get() - before
     };
     assert_eq!((readings(true), readings(false)), (2, 0));
+}
+
+/// A thread that never comes back from its region loses the lock to who waits, by the timer thread.
+#[test]
+fn the_timer_hands_over_the_lock_of_one_that_is_away() {
+    let lock = Lock::new(Gvl::cruby().with_delayed_handoff(true));
+    let done = Barrier::new(2);
+    std::thread::scope(|scope| {
+        let member = lock.join("away");
+        let mut held = member.acquire();
+        scope.spawn(|| {
+            drop(lock.join("waiter").acquire());
+            done.wait();
+        });
+        while lock.life.0.state.lock().sched.waiting() == 0 {
+            std::thread::yield_now();
+        }
+        // Until the waiter has had the lock, which it gets while the region lasts.
+        held.blocking(|| done.wait());
+        drop(held);
+        assert_eq!(member.usage().acquisitions, 2);
+    });
 }

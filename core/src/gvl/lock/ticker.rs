@@ -4,9 +4,10 @@
 //! scheduler wants it. Locks whose waiters keep the time themselves never start it. Where the system
 //! gives no thread the lock works on, without quanta; it asks again with each step.
 
-use super::shared::{Shared, State};
+use super::shared::{Seat, Shared, State};
 use crate::clock;
-use crate::sync::{Arc, Ordering, serve};
+use crate::sync::{Arc, MutexGuard, Ordering, serve};
+use smallvec::SmallVec;
 
 /// What the timer thread is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,19 +51,33 @@ pub(super) fn end(shared: &Shared) {
     shared.rouse.notify_one();
 }
 
-/// One tick: interrupts a holder that others wait for.
-pub(super) fn tick(shared: &Shared, state: &mut State) {
+/// One tick: interrupts a holder that others wait for, or wakes its successor where it is away. The
+/// state is released before that, and taken again.
+pub(super) fn tick<'s>(
+    shared: &'s Shared,
+    mut state: MutexGuard<'s, State>,
+) -> MutexGuard<'s, State> {
     let step = state.sched.tick(shared.now());
     if let Some(seat) = step.interrupt.and_then(|t| state.seats[t.0 as usize].as_ref()) {
         seat.interrupt.store(true, Ordering::Relaxed);
     }
+    let wake: SmallVec<[Arc<Seat>; 2]> =
+        step.wake.iter().filter_map(|t| state.seats[t.0 as usize].clone()).collect();
+    if wake.is_empty() {
+        return state;
+    }
+    drop(state);
+    for seat in wake {
+        seat.parker.unpark();
+    }
+    shared.state.lock()
 }
 
 fn run(shared: &Shared) {
     let mut state = shared.state.lock();
     while state.ticker != Ticker::Ended {
         match state.sched.next_tick() {
-            Some(at) if at <= shared.now() => tick(shared, &mut state),
+            Some(at) if at <= shared.now() => state = tick(shared, state),
             Some(at) => {
                 shared.rouse.wait_until(&mut state, clock::instant(at));
             }

@@ -6,18 +6,22 @@
 //! time of its own to wake at.
 //!
 //! The two families are in `handoff` (CRuby since 3.3: the releaser names its successor) and
-//! `signal` (CRuby to 3.2 and CPython: the lock is free until a woken waiter takes it).
+//! `signal` (CRuby to 3.2 and CPython: the lock is free until a woken waiter takes it); `line` has
+//! who waits, `rank` the order of a line that is not first come, first served.
 
 mod handoff;
+mod line;
+mod rank;
 mod signal;
 #[cfg(test)]
 mod tests;
 
-use super::record::{Charge, Gvl, Release, Timer};
+use self::line::Line;
+use self::rank::{Used, used_anew};
+use super::record::{Charge, Gvl, Order, Release, Timer};
 use crate::clock::{Nanos, nanos};
 use crate::random::Stream;
 use smallvec::SmallVec;
-use std::collections::VecDeque;
 use std::fmt;
 
 /// Names a thread of one lock; taken again after the thread left.
@@ -74,8 +78,7 @@ pub enum Passed {
     Switched,
 }
 
-/// Where a thread is; the only place that is in no list is `Out` and the only one inside is
-/// `Holding`.
+/// Where a thread is; the only one inside is `Holding`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     /// Outside, and not asking.
@@ -88,6 +91,9 @@ enum Place {
     Granted,
     /// Owner of the lock, running.
     Holding,
+    /// Owner of the lock, in a blocking region: it keeps it until the next tick (only where the
+    /// hand-off is delayed).
+    Away,
     /// In `switching` until another thread takes the lock.
     Switching(Then),
 }
@@ -108,6 +114,8 @@ struct Thread {
     priority: i8,
     /// `switch_number` and the time when its present wait began.
     waiting_since: (u64, Nanos),
+    /// What it used lately (`Order::Priority`).
+    used: Used,
 }
 
 /// The scheduler of one lock.
@@ -120,8 +128,8 @@ pub struct Sched {
     free: Vec<ThreadId>,
     /// The owner; it may still be asleep (`Granted`).
     running: Option<ThreadId>,
-    /// Who waits, first come first.
-    readyq: VecDeque<ThreadId>,
+    /// Who waits, in the order of turns.
+    readyq: Line,
     /// How many threads are `Signalled`.
     signalled: usize,
     /// Threads that wait for another one to take the lock.
@@ -142,6 +150,8 @@ pub struct Sched {
     requester: Option<ThreadId>,
     /// The thread that may take the lock back from a successor still waking.
     hot: Option<ThreadId>,
+    /// Since when the holder runs and others wait (`Order::Priority`).
+    contended_since: Option<Nanos>,
     chance: Stream,
 }
 
@@ -151,11 +161,14 @@ impl Sched {
         Self {
             quantum: nanos(gvl.quantum),
             tick: nanos(gvl.tick),
+            readyq: match gvl.order {
+                Order::Fifo => Line::Fifo(<_>::default()),
+                Order::Priority => Line::Ranked(<_>::default()),
+            },
             gvl,
             threads: Vec::new(),
             free: Vec::new(),
             running: None,
-            readyq: VecDeque::new(),
             signalled: 0,
             switching: SmallVec::new(),
             last: None,
@@ -167,6 +180,7 @@ impl Sched {
             timed_out: true,
             requester: None,
             hot: None,
+            contended_since: None,
             chance: Stream::new(seed, "gvl", 0),
         }
     }
@@ -178,6 +192,7 @@ impl Sched {
             interrupt: false,
             priority: priority.clamp(-3, 3),
             waiting_since: (0, 0),
+            used: used_anew(),
         };
         if let Some(id) = self.free.pop() {
             self.threads[id.0 as usize] = thread;
@@ -202,7 +217,7 @@ impl Sched {
 
     /// `thread`, outside the lock, asks for it.
     pub fn acquire(&mut self, thread: ThreadId, now: Nanos) -> Step {
-        debug_assert_eq!(self.at(thread).place, Place::Out);
+        debug_assert!(matches!(self.at(thread).place, Place::Out | Place::Away));
         if !self.gvl.exclusive {
             return self.go(thread, Place::Holding);
         }
@@ -219,7 +234,7 @@ impl Sched {
             return self.go(thread, Place::Out);
         }
         match self.gvl.release {
-            Release::Handoff => self.handoff_leave(thread, how),
+            Release::Handoff => self.handoff_leave(thread, how, now),
             Release::Signal => self.signal_leave(thread, now),
         }
     }
@@ -248,7 +263,7 @@ impl Sched {
             }
         }
         let step = match self.gvl.release {
-            Release::Handoff => self.handoff_yield(thread),
+            Release::Handoff => self.handoff_yield(thread, now),
             Release::Signal => self.signal_yield(thread, now),
         };
         if self.gvl.always_reset {
@@ -262,7 +277,8 @@ impl Sched {
         self.next_tick
     }
 
-    /// The timer thread looks: a running holder that others wait for is interrupted.
+    /// The timer thread looks: a running holder that others wait for is interrupted, and one that is
+    /// away in a blocking region loses the lock.
     pub fn tick(&mut self, now: Nanos) -> Step {
         let mut step = Step::of(Decision::Go);
         // A successor still asleep is not on the list that the timer watches; it joins, and
@@ -271,6 +287,11 @@ impl Sched {
             Some(holder) if !self.readyq.is_empty() && self.at(holder).place == Place::Holding => {
                 self.next_tick = Some(now + self.tick);
                 step.interrupt = self.interrupt(holder);
+            }
+            Some(holder) if self.at(holder).place == Place::Away => {
+                self.next_tick = None;
+                self.at_mut(holder).place = Place::Out;
+                step.wake = self.hand_over().wake;
             }
             _ => self.next_tick = None,
         }
@@ -285,7 +306,7 @@ impl Sched {
             && self.running.is_none_or(|t| self.at(t).place == Place::Holding)
     }
 
-    /// The thread that has the lock, running or still waking, and the last one that ran.
+    /// The thread that has the lock, running, away or still waking, and the last one that ran.
     pub fn running(&self) -> (Option<ThreadId>, Option<ThreadId>) {
         (self.running, self.last)
     }
@@ -337,13 +358,29 @@ impl Sched {
     }
 
     /// Makes `thread` the running one; the charged time begins anew if another ran before.
-    fn switch_in(&mut self, thread: ThreadId) {
+    fn switch_in(&mut self, thread: ThreadId, now: Nanos) {
         self.running = Some(thread);
         self.at_mut(thread).place = Place::Holding;
+        self.contended_since = self.anyone_waits().then_some(now);
         if self.last != Some(thread) {
             self.last = Some(thread);
             self.running_time = 0;
             self.switch_number += 1;
+        }
+    }
+
+    fn anyone_waits(&self) -> bool {
+        !self.readyq.is_empty() || self.signalled > 0
+    }
+
+    /// Puts `thread` behind those who have their turn before it.
+    fn line_up(&mut self, thread: ThreadId, now: Nanos) {
+        let rank = self.rank(thread, now);
+        self.at_mut(thread).place = Place::Queued;
+        self.readyq.push_back(thread, rank);
+        let runs = self.running.is_some_and(|holder| self.at(holder).place == Place::Holding);
+        if runs && self.contended_since.is_none() {
+            self.contended_since = Some(now);
         }
     }
 

@@ -22,7 +22,7 @@ impl Sched {
     }
 
     pub(super) fn signal_leave(&mut self, thread: ThreadId, now: Nanos) -> Step {
-        let mut step = self.free_lock(now);
+        let mut step = self.free_lock(thread, now);
         let forced = self.gvl.forced_switch == ForcedSwitch::IfRequested
             && std::mem::take(&mut self.at_mut(thread).interrupt);
         if forced && self.anyone_waits() {
@@ -36,7 +36,7 @@ impl Sched {
     }
 
     pub(super) fn signal_yield(&mut self, thread: ThreadId, now: Nanos) -> Step {
-        let mut step = self.free_lock(now);
+        let mut step = self.free_lock(thread, now);
         let forced = self.gvl.forced_switch != ForcedSwitch::Never;
         if forced && self.anyone_waits() {
             self.at_mut(thread).place = Place::Switching(Then::Acquire);
@@ -71,31 +71,32 @@ impl Sched {
         }
     }
 
-    /// Frees the lock and signals one waiter.
-    fn free_lock(&mut self, now: Nanos) -> Step {
+    /// Frees the lock of `thread` and signals one waiter.
+    fn free_lock(&mut self, thread: ThreadId, now: Nanos) -> Step {
+        self.account(thread, now);
         self.running = None;
         let Some(next) = self.whom_to_signal(now) else {
             return Step::of(Decision::Go);
         };
         if self.gvl.requeue {
-            self.readyq.retain(|t| *t != next);
+            self.readyq.remove(next);
             self.at_mut(next).place = Place::Signalled;
             self.signalled += 1;
         }
         Step::of(Decision::Go).waking(next)
     }
 
-    /// The longest waiter; or the one that asked, when it finds the signal before the longest
-    /// waiter is up.
+    /// The first in turn, which is the longest waiter by default; or the one that asked, when it
+    /// finds the signal before the first is up.
     fn whom_to_signal(&mut self, now: Nanos) -> Option<ThreadId> {
-        let oldest = self.readyq.front().copied()?;
-        let Some(requester) = self.requester.take().filter(|t| *t != oldest) else {
-            return Some(oldest);
+        let first = self.readyq.front()?;
+        let Some(requester) = self.requester.take().filter(|t| *t != first) else {
+            return Some(first);
         };
         let waits = self.at(requester).place == Place::Queued;
         let fresh = now.saturating_sub(self.at(requester).waiting_since.1) < STEAL_WINDOW;
         let steals = waits && fresh && self.chance.unit() < self.gvl.requester_steal;
-        Some(if steals { requester } else { oldest })
+        Some(if steals { requester } else { first })
     }
 
     /// Takes the free lock, out of the line or past it; lets those go on who waited for a switch.
@@ -106,7 +107,7 @@ impl Sched {
             ForcedSwitch::AfterYield => from_line,
             ForcedSwitch::IfRequested => self.last != Some(thread),
         };
-        self.switch_in(thread);
+        self.switch_in(thread, now);
         if self.gvl.charge == Charge::OnRequest {
             self.at_mut(thread).interrupt = false;
         }
@@ -117,7 +118,7 @@ impl Sched {
         match self.gvl.timer {
             // The tail will wait longest: it becomes the timekeeper when it wakes.
             Timer::OneWaiter if self.timekeeper.is_none() => {
-                step.wake.extend(self.readyq.back().copied());
+                step.wake.extend(self.readyq.back());
             }
             Timer::Thread if self.anyone_waits() => {
                 self.next_tick.get_or_insert(now + self.tick);
@@ -129,8 +130,7 @@ impl Sched {
 
     /// A new wait, at the tail.
     fn wait_in_line(&mut self, thread: ThreadId, now: Nanos) -> Step {
-        self.at_mut(thread).place = Place::Queued;
-        self.readyq.push_back(thread);
+        self.line_up(thread, now);
         let until = self.next_look(thread, now);
         Step::of(Decision::Wait { until })
     }
@@ -187,11 +187,7 @@ impl Sched {
         if self.at(thread).place == Place::Signalled {
             self.signalled -= 1;
         } else {
-            self.readyq.retain(|t| *t != thread);
+            self.readyq.remove(thread);
         }
-    }
-
-    fn anyone_waits(&self) -> bool {
-        !self.readyq.is_empty() || self.signalled > 0
     }
 }

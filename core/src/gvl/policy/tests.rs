@@ -68,7 +68,7 @@ impl World {
         };
         for (n, mut turns) in lives.into_iter().enumerate() {
             turns.reverse();
-            let id = world.sched.join(0);
+            let id = world.sched.join(world.sched.gvl.priority);
             world.lives.push(Life { turns, left: 0, asked_at: None, alarm: None });
             world.at(n as Nanos * 1000, id, Due::Ask);
         }
@@ -165,6 +165,7 @@ impl World {
                     assert_eq!(self.inside, None, "two holders");
                     self.inside = Some(thread);
                     if let Some(place) = self.lined_up.iter().position(|t| *t == thread) {
+                        self.check_rank(thread);
                         if place > 0 {
                             self.granted.push(thread);
                         }
@@ -179,6 +180,19 @@ impl World {
             }
         }
         self.act(&step);
+    }
+
+    /// No waiter that asked much earlier is passed, whatever it used.
+    fn check_rank(&self, thread: ThreadId) {
+        let gvl = &self.sched.gvl;
+        if gvl.order != Order::Priority || gvl.release != Release::Handoff || gvl.hot_steal {
+            return;
+        }
+        let asked = |t: &ThreadId| self.lives[t.0 as usize].asked_at.expect("it waits");
+        // 16 x 2 quanta, by the weight of the lowest priority.
+        let bound = 32 * 8 * nanos(gvl.quantum);
+        let first = self.lined_up.iter().map(asked).min().expect("it is in line");
+        assert!(asked(&thread) <= first + bound, "starved since {first}");
     }
 
     fn sleep(&mut self, thread: ThreadId, until: Option<Nanos>) {
@@ -207,7 +221,12 @@ fn turns() -> impl Strategy<Value = Vec<Turn>> {
     proptest::collection::vec(turn, 1..6)
 }
 
+/// A lock of any interpreter, or with any behaviours that go together.
 fn exclusive() -> impl Strategy<Value = Gvl> {
+    prop_oneof![of_an_interpreter(), crate::gvl::table::tests::locks()]
+}
+
+fn of_an_interpreter() -> impl Strategy<Value = Gvl> {
     let names: Vec<&str> = policies::NAMES.iter().copied().filter(|n| *n != "none").collect();
     (proptest::sample::select(names), proptest::option::of(1..80_u64), 0..3_u8).prop_map(
         |(name, quantum, fairness)| {
@@ -311,6 +330,10 @@ fn pass_on(sched: &mut Sched, timed_out: bool) {
         let _ = sched.woken(second, true, 20 * MS);
     }
     let mut woken = sched.leave(first, Leave::Region, 30 * MS).wake;
+    if woken.is_empty() {
+        // Away, it keeps the lock until the tick.
+        woken = sched.tick(30 * MS).wake;
+    }
     while let Some(thread) = woken.pop() {
         let step = sched.woken(thread, false, 30 * MS);
         assert_eq!(step.decision, Decision::Go);

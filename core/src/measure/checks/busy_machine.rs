@@ -45,7 +45,7 @@ pub(super) fn cpu_of_computing(facts: &Facts) -> Option<f64> {
     let computing = facts.computing();
     let cpu = facts.recording.cpu;
     let is_short = facts.shape.exclusive
-        && computing >= facts.recording.elapsed.mul_f64(HELD_MIN)
+        && computing >= facts.recording.whole().mul_f64(HELD_MIN)
         && cpu < computing.mul_f64(CPU_MIN);
     is_short.then(|| cpu.as_secs_f64() / computing.as_secs_f64())
 }

@@ -1,7 +1,7 @@
 //! `impossible`: a figure above its ceiling.
 
 use super::Warning;
-use crate::measure::{Ceiling, CeilingKind, Facts, figure};
+use crate::measure::{Ceiling, CeilingKind, Facts, facts::rate, figure};
 
 /// The warning's kind.
 pub const KIND: &str = "impossible";
@@ -10,7 +10,10 @@ pub const KIND: &str = "impossible";
 const TOLERANCE: f64 = 0.01;
 
 pub(super) fn check(facts: &Facts) -> Option<Warning> {
-    let measured = facts.throughput_rps().map(|rps| ("measured".to_owned(), rps));
+    // Those that began in the warm-up did some of their work there.
+    let carried = facts.recording.left_out.map_or(0, |left_out| left_out.carried);
+    let measured = rate(facts.ok().saturating_sub(carried), facts.recording.elapsed);
+    let measured = measured.map(|rps| ("measured".to_owned(), rps));
     let published = facts.published.iter().filter(|(key, _)| key.ends_with("_rps"));
     let doubted = doubt(measured, lowest(facts, |kind| bounds(facts, kind))).or_else(|| {
         // A published figure is of another machine, whose cores are not known here.

@@ -15,6 +15,8 @@ mod no_success;
 mod overloaded;
 mod oversubscribed_cpu;
 mod short_sample;
+mod unstable_load;
+mod warm_up;
 
 use super::{EndpointRecording, Facts};
 use crate::workload::ONLY;
@@ -34,6 +36,8 @@ pub const CHECKS: &[Check] = &[
     busy_machine::check,
     short_sample::check,
     load_limited::check,
+    unstable_load::check,
+    warm_up::check,
     overloaded::check,
     imbalance::check,
     gvl_wait::check,

@@ -1,7 +1,9 @@
-//! `overloaded`: an open stream brings more than the server serves, so its queue only grows.
+//! `overloaded`: an open stream brought more than the server served, so its queue only grew.
+//!
+//! Silent where `unstable_load` has said so from the demands alone.
 
 use super::Warning;
-use crate::measure::{Facts, figure};
+use crate::measure::{Facts, Offered, figure};
 
 /// The share of unfinished requests from which a queue, not the cut of the last moment, is left.
 const SHARE_MIN: f64 = 0.05;
@@ -14,7 +16,8 @@ pub(super) fn check(facts: &Facts) -> Option<Warning> {
         None => under_way(facts, unfinished + served)?,
     };
     let share = unfinished as f64 / (unfinished + served).max(1) as f64;
-    if facts.shape.users.is_some() || unfinished <= at_work || share < SHARE_MIN {
+    let foreseen = facts.shape.offered.as_ref().is_some_and(Offered::is_unstable);
+    if foreseen || facts.shape.users.is_some() || unfinished <= at_work || share < SHARE_MIN {
         return None;
     }
     let arrived = unfinished + served;

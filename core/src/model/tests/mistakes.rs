@@ -27,7 +27,7 @@ fn every_mistake_of_a_model_has_its_path() {
         &[
             "model.x: this key is not allowed, expected one of puma",
             "model.puma.worker: this key is not allowed, expected one of workers, threads, \
-             min_threads, queue_requests, version, ruby",
+             min_threads, queue_requests, version, ruby, timeslice, priority",
             "model.puma.workers: 1025 is not allowed, expected a whole number in 0..=1024, \
              or \"auto\"",
             "model.puma.threads: 0 is not allowed, expected a whole number in 1..=1024",
@@ -73,7 +73,10 @@ fn every_mistake_of_a_model_has_its_path() {
     );
     check(
         "webrick = { workers = 'auto' }",
-        &["model.webrick.workers: this key is not allowed, expected one of max_clients, ruby"],
+        &[
+            "model.webrick.workers: this key is not allowed, expected one of max_clients, ruby, timeslice, \
+           priority",
+        ],
     );
     check(
         "unicorn = { workers = 0, threads = 2, version = 'main', ruby = '3.0' }",

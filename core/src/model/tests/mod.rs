@@ -136,6 +136,43 @@ fn the_listing_has_every_model_with_its_keys() {
     }
 }
 
+#[test]
+fn slices_are_those_of_the_lock_and_stand_in_the_label() {
+    let of = |toml: &str| of_toml(toml).unwrap().topology();
+    let ruby = of("puma = { timeslice = '10ms', priority = -2, ruby = '3.4' }");
+    assert_eq!(ruby.label, "puma ruby 3.4 timeslice 10ms priority -2");
+    assert_eq!(ruby.gvl.name(), "cruby-3.4, quantum 10ms, priority -2");
+    assert_eq!(of("unicorn = { priority = 1, ruby = '3.1' }").gvl.name(), "cruby-3.1, priority 1");
+    assert_eq!(of("webrick = { timeslice = '1ms', ruby = '4.0.6' }").gvl.quantum(), Some(ms(1)));
+    let python = of("uvicorn = { switch_interval = '1ms' }");
+    assert_eq!(python.label, "uvicorn async interval 1ms");
+    assert_eq!(python.gvl.quantum(), Some(ms(1)));
+    let gunicorn = of("gunicorn = { switch_interval = '20ms', python = '3.11' }");
+    assert_eq!(gunicorn.gvl.name(), "cpython-3.11, quantum 20ms");
+}
+
+#[test]
+fn slices_are_checked_by_version() {
+    let check = |toml: &str, expected: &str| {
+        let told = of_toml(toml).unwrap_err().to_string();
+        assert!(told.ends_with(expected), "{told}");
+    };
+    let timeslice =
+        "expected whole milliseconds from 1ms to 1h, such as \"10ms\", on Ruby 3.4 or later";
+    for given in ["'10ms', ruby = '3.3'", "'1500us'", "'0s'", "'2h'"] {
+        let told = of_toml(&format!("puma = {{ timeslice = {given} }}")).unwrap_err().to_string();
+        assert!(told.contains("puma.timeslice: ") && told.ends_with(timeslice), "{told}");
+    }
+    check(
+        "unicorn = { priority = 4 }",
+        "unicorn.priority: 4 is not allowed, expected a whole number in -3..=3",
+    );
+    let interval =
+        "expected a duration from 10us to 1h with a unit, such as \"1ms\", on a CPython with a GIL";
+    check("uvicorn = { switch_interval = '1ms', python = '3.13t' }", interval);
+    check("gunicorn = { switch_interval = '1us' }", interval);
+}
+
 /// Any number of workers from `least` on, or `auto`.
 fn workers(least: u32) -> impl Strategy<Value = Workers> {
     of(least..=1024).prop_map(|count| count.map_or(Workers::Auto, Workers::Count))
@@ -146,6 +183,7 @@ pub(crate) fn models() -> impl Strategy<Value = Model> {
     let puma = (workers(0), of(5..=1024_u32), of(0..=5_u32), any::<bool>(), version).prop_map(
         |(workers, threads, min_threads, queue_requests, version)| {
             let puma = puma().workers(workers).version(version).ruby("3.4.1");
+            let puma = if queue_requests { puma.timeslice(ms(10)).priority(-2) } else { puma };
             let puma = threads.into_iter().fold(puma.queue_requests(queue_requests), Puma::threads);
             min_threads.into_iter().fold(puma, Puma::min_threads).into()
         },
@@ -154,7 +192,8 @@ pub(crate) fn models() -> impl Strategy<Value = Model> {
         .prop_map(|(workers, version)| unicorn().workers(workers).version(version).into());
     let uvicorn =
         (workers(1), handlers(), 1..=1024_u32).prop_map(|(workers, handlers, threads)| {
-            uvicorn().workers(workers).handlers(handlers).offload_threads(threads).into()
+            let uvicorn = uvicorn().workers(workers).handlers(handlers).offload_threads(threads);
+            if threads % 2 == 0 { uvicorn.switch_interval(ms(1)).into() } else { uvicorn.into() }
         });
     let gunicorn = (workers(1), of(1..=1024_u32), of(handlers()), "2[0-7]\\.[0-9]\\.[0-9]")
         .prop_map(|(workers, threads, handlers, version)| {

@@ -1,8 +1,8 @@
 //! `csv`: one record for each row, then one for each of its endpoints and of its workers where there
 //! are several.
 //!
-//! A whole row is where `endpoint` and `worker` are both empty. Columns only ever grow at the end.
-//! What a record has no figure for is empty.
+//! A whole row is where `endpoint` and `worker` are both empty. Columns only ever grow at the end;
+//! those of the warm-up stand where one was left out. What a record has no figure for is empty.
 
 use super::heading;
 use crate::report::{EndpointRow, Report, Row, WorkerRow};
@@ -46,6 +46,9 @@ const HEADER: [&str; 34] = [
     "imbalance",
 ];
 
+/// The columns of the warm-up.
+const WARM_UP: [&str; 2] = ["warm_up_ms", "warm_up_requests"];
+
 /// The columns that not every record fills.
 #[derive(Default)]
 struct Rest {
@@ -63,28 +66,35 @@ struct Rest {
     lost: String,
     share: String,
     imbalance: String,
+    /// The columns of the warm-up, where the report has them.
+    warm_up: Option<[String; WARM_UP.len()]>,
 }
 
 pub(super) fn render(report: &Report) -> String {
     let mut writer = Writer::from_writer(Vec::new());
-    write(&mut writer, HEADER.map(str::to_owned));
+    let warms_up = report.rows.iter().any(|row| row.warm_up.is_some());
+    let header = HEADER.iter().chain(WARM_UP.iter().filter(|_| warms_up));
+    let mut write = |record: Vec<String>| {
+        writer.write_record(record).expect("memory takes records of one length");
+    };
+    write(header.map(|name| (*name).to_owned()).collect());
+    let rest = |mut rest: Rest| {
+        rest.warm_up = warms_up.then(|| rest.warm_up.unwrap_or_default());
+        rest
+    };
     for row in &report.rows {
         let mut whole = EndpointRow::of(&row.overall, row.elapsed);
         whole.name.clear();
-        write(&mut writer, record(report, row, &whole, Rest::of_row(row)));
+        write(record(report, row, &whole, rest(Rest::of_row(row))));
         for endpoint in &row.endpoints {
-            write(&mut writer, record(report, row, endpoint, Rest::default()));
+            write(record(report, row, endpoint, rest(Rest::default())));
         }
         for worker in &row.by_worker {
-            write(&mut writer, record(report, row, &counts(worker), Rest::of_worker(worker)));
+            write(record(report, row, &counts(worker), rest(Rest::of_worker(worker))));
         }
     }
     let bytes = writer.into_inner().expect("memory takes all that is written");
     String::from_utf8(bytes).expect("text was written")
-}
-
-fn write(writer: &mut Writer<Vec<u8>>, fields: [String; HEADER.len()]) {
-    writer.write_record(fields).expect("memory takes records of one length");
 }
 
 /// What a worker shares with endpoints.
@@ -115,6 +125,7 @@ impl Rest {
             queue_depth_max: row.queue.depth_max.to_string(),
             unfinished: row.unfinished.to_string(),
             imbalance: maybe(row.imbalance),
+            warm_up: row.warm_up.map(|w| [w.time_ms.to_string(), w.requests.to_string()]),
             ..Self::default()
         }
     }
@@ -135,10 +146,10 @@ impl Rest {
 }
 
 /// `counts` are those of a whole row, of an endpoint, which has a name, or of a worker.
-fn record(report: &Report, row: &Row, counts: &EndpointRow, rest: Rest) -> [String; HEADER.len()] {
+fn record(report: &Report, row: &Row, counts: &EndpointRow, rest: Rest) -> Vec<String> {
     let latency = &counts.latency_ms;
     let failed: u64 = counts.failed.values().sum();
-    [
+    let record: [String; HEADER.len()] = [
         heading::name(report).to_owned(),
         report.engine.clone(),
         row.model.clone(),
@@ -173,7 +184,8 @@ fn record(report: &Report, row: &Row, counts: &EndpointRow, rest: Rest) -> [Stri
         rest.lost,
         rest.share,
         rest.imbalance,
-    ]
+    ];
+    record.into_iter().chain(rest.warm_up.into_iter().flatten()).collect()
 }
 
 fn maybe(figure: Option<f64>) -> String {
@@ -183,6 +195,7 @@ fn maybe(figure: Option<f64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::WarmUpRow;
     use crate::report::view::samples::{all_failed, four_workers, report, slow_io};
     use std::collections::BTreeMap;
 
@@ -226,5 +239,18 @@ mod tests {
         assert_eq!((&*lost["pids"], &*lost["lost"], &*lost["share"]), ("103 203", "1", "0.075"));
         assert_eq!((&*lost["endpoint"], &*lost["failed"], &*lost["p99_ms"]), ("", "2", "105"));
         assert_eq!((&*records[5]["imbalance"], &*records[5]["worker"]), ("", ""));
+    }
+
+    #[test]
+    fn a_warm_up_has_columns_where_there_is_one() {
+        let without = render(&report(vec![slow_io()]));
+        let mut row = slow_io();
+        let warm_up = WarmUpRow { time_ms: 250.5, share: Some(0.2), requests: 12, settled: true };
+        row.warm_up = Some(warm_up);
+        let records = records(&render(&report(vec![row, all_failed()])));
+        let told: Vec<_> =
+            records.iter().map(|r| (&*r["warm_up_ms"], &*r["warm_up_requests"])).collect();
+        assert_eq!(told, [("250.5", "12"), ("", ""), ("", ""), ("", "")]);
+        assert!(without.starts_with("experiment,") && !without.contains("warm_up"));
     }
 }

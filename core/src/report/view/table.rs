@@ -71,8 +71,21 @@ pub(super) fn render(report: &Report) -> String {
         .into_iter()
         .chain(workers::of(&report.rows))
         .collect();
-    let processes = processes::of(&report.rows);
-    format!("{heading}\n\n{}\n{notes}{processes}", tables.join("\n\n"))
+    let (warm_up, processes) = (warm_up(&report.rows), processes::of(&report.rows));
+    format!("{heading}\n\n{}\n{warm_up}{notes}{processes}", tables.join("\n\n"))
+}
+
+/// What was left out of each row, a line of each; nothing where that was not asked for.
+fn warm_up(rows: &[Row]) -> String {
+    let mut lines = String::new();
+    for (row, left_out) in rows.iter().filter_map(|row| Some((row, row.warm_up?))) {
+        let gap = if lines.is_empty() { "\n" } else { "" };
+        let time = figure::number(left_out.time_ms);
+        let requests = figure::count(left_out.requests, "request");
+        let share = share(left_out.share);
+        lines += &format!("{gap}warm-up of {}: {time} ms, {requests} ({share})\n", row.title());
+    }
+    lines
 }
 
 fn of_row(row: &Row) -> Vec<String> {
@@ -185,6 +198,7 @@ fn brief(x: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::WarmUpRow;
     use crate::report::view::samples::{all_failed, report, slow_io};
 
     /// The cells of the line whose first cell is `start`.
@@ -208,5 +222,15 @@ mod tests {
     fn a_failed_run_shows_no_throughput() {
         let text = render(&report(vec![all_failed()]));
         assert_eq!(line(&text, "webrick")[..4], ["0x1", "0/320", "320", "-"], "{text}");
+    }
+
+    #[test]
+    fn a_warm_up_is_a_line_below() {
+        let mut row = all_failed();
+        assert!(!render(&report(vec![row.clone()])).contains("warm-up"));
+        let warm_up = WarmUpRow { time_ms: 1234.0, share: Some(0.123), requests: 1, settled: true };
+        row.warm_up = Some(warm_up);
+        let text = render(&report(vec![row]));
+        assert!(text.contains("\nwarm-up of webrick 0x1: 1234 ms, 1 request (12 %)\n"), "{text}");
     }
 }

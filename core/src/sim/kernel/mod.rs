@@ -130,10 +130,10 @@ impl<T> Kernel<T> {
         LockId(self.locks.len() as u32 - 1)
     }
 
-    /// Adds a thread to a process: asleep, and outside the lock.
-    pub(super) fn add_thread(&mut self, lock: LockId) -> Tid {
+    /// Adds a thread to a process, with a priority at its lock: asleep, and outside the lock.
+    pub(super) fn add_thread(&mut self, lock: LockId, priority: i8) -> Tid {
         let now = self.now();
-        let id = self.locks[lock.0 as usize].sched.join(0);
+        let id = self.locks[lock.0 as usize].sched.join(priority);
         let stamp = self.spare.last().map_or(0, |tid| self.at(*tid).stamp);
         let thread = Thread { stamp, ..Thread::new(lock, id, now) };
         let tid = match self.spare.pop() {

@@ -177,7 +177,12 @@ impl<'a> Server<'a> {
 
     /// Adds a thread to a process.
     fn add(&mut self, number: u32, role: Role) -> Tid {
-        let tid = self.kernel.add_thread(self.processes[number as usize].lock);
+        // The application sets it for its own threads; acceptors, reactors and loops are the server's.
+        let priority = match role {
+            Role::Thread(_) => self.topology.gvl.priority,
+            Role::Loop(_) | Role::Acceptor(_) | Role::Reactor(_) => 0,
+        };
+        let tid = self.kernel.add_thread(self.processes[number as usize].lock, priority);
         match self.roles.get_mut(tid.0 as usize) {
             Some(place) => *place = (number, role),
             None => self.roles.push((number, role)),
@@ -232,7 +237,12 @@ impl<'a> Server<'a> {
     }
 
     pub(super) fn finished(&self) -> u64 {
-        self.tally.endpoints.iter().map(|endpoint| endpoint.requests()).sum()
+        self.tally.ended()
+    }
+
+    /// What happened so far.
+    pub(super) fn tally(&mut self) -> &mut Tally {
+        &mut self.tally
     }
 
     /// Takes in what arrives now.

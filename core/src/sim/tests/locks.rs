@@ -1,7 +1,9 @@
 //! Threads beside threads under one lock: the closed forms of the interpreters.
 
 use super::*;
+use crate::gvl::Order;
 use crate::load::closed;
+use crate::model::{Puma, puma};
 use crate::workload::{Endpoint, cpu, io, ms, us};
 
 /// One user whose requests wait `io` and compute a moment, `competitors` who compute; the latencies
@@ -108,4 +110,82 @@ fn without_a_lock_nobody_waits() {
     let run = beside(Gvl::none(), 4, 1, 8, 1);
     assert_eq!(run.gvl.wait, Duration::ZERO);
     assert!(millis(run.endpoints[0].latency.max().unwrap()) < 1.1);
+}
+
+/// The slices of SEMANTICS 2.2.7, by what a server's `RUBY_THREAD_TIMESLICE` and its application's
+/// `Thread#priority` are: the wait of a thread with one blocking call beside one that computes.
+#[test]
+fn the_slice_table_by_timeslice_and_priority() {
+    let workload = Workload::new()
+        .endpoint(Endpoint::new("io", [io(ms(1)), cpu(us(1))]).users(1))
+        .endpoint(Endpoint::new("cpu", [cpu(ms(3_600_000))]).users(1));
+    let check = |timeslice: Option<u64>, priority: i8, least: u32, most: u32| {
+        let puma = puma().threads(2).ruby("3.4").priority(priority);
+        let puma = timeslice.map(ms).into_iter().fold(puma, Puma::timeslice);
+        let load = closed(2).duration(Duration::from_secs(60));
+        let latency =
+            run(puma, &workload, &load, &Machine::default(), 1).endpoints[0].latency.clone();
+        let longest = millis(latency.max().unwrap()) - 1.0;
+        let typical = millis(latency.percentile(50.0).unwrap()) - 1.0;
+        assert!(longest <= f64::from(most) + 0.1, "{timeslice:?} {priority}: {longest}");
+        assert!(typical >= f64::from(least), "{timeslice:?} {priority}: {typical}");
+        // The longest is a whole number of ticks.
+        assert!(longest > f64::from(most) - 1.5, "{timeslice:?} {priority}: {longest}");
+    };
+    check(None, 0, 90, 100);
+    check(None, -1, 40, 50);
+    check(None, -2, 20, 30);
+    check(None, -3, 10, 20);
+    check(Some(10), 0, 0, 10);
+    check(Some(5), 0, 0, 10);
+    check(Some(1), 0, 0, 10);
+    check(None, 3, 790, 800);
+}
+
+/// By priority, a thread that hardly computes waits for the holder's quantum alone, not for that of each
+/// that waits; first come, first served it is ten of them.
+#[test]
+fn by_priority_a_blocking_call_waits_for_the_holder_alone() {
+    let mean = |gvl| millis(beside(gvl, 10, 1, 16, 1).endpoints[0].latency.mean().unwrap());
+    let (fifo, by_priority) = (mean(Gvl::cruby()), mean(Gvl::cruby().with_order(Order::Priority)));
+    assert!((950.0..=1001.5).contains(&fifo), "{fifo}");
+    assert!((90.0..=102.0).contains(&by_priority), "{by_priority}");
+}
+
+/// And who computes is not starved: ten that block take what they ask for, and no more.
+#[test]
+fn by_priority_who_computes_goes_on() {
+    let workload = Workload::new()
+        .endpoint(Endpoint::new("io", [io(ms(10)), cpu(ms(2))]).users(10))
+        .endpoint(Endpoint::new("cpu", [cpu(ms(50))]).users(2));
+    let load = closed(12).duration(Duration::from_secs(60));
+    let gvl = Gvl::cruby().with_order(Order::Priority);
+    let run = run(pool().threads(12).gvl(gvl), &workload, &load, &Machine::ideal(16), 1);
+    // Ten ask for 20 ms of the lock in each 12 ms: there is nothing over, and yet.
+    let (blocks, computes) = (run.endpoints[0].ok(), run.endpoints[1].ok());
+    assert!(blocks > 20_000 && computes > 20, "{blocks} {computes}");
+    // 32 quanta, and a turn of all.
+    let longest = run.endpoints[1].latency.max().unwrap();
+    assert!(longest < Duration::from_secs(8), "{longest:?}");
+}
+
+/// A delayed hand-off: a call of 1 ms keeps the lock but where a tick, every 10 ms, falls into it. So one
+/// in ten waits for the quantum of who computes, not each.
+#[test]
+fn a_delayed_hand_off_spares_short_calls_the_switch() {
+    let gvl = || Gvl::cruby().with_delayed_handoff(true);
+    let run = beside(gvl(), 1, 1, 16, 1);
+    let latency = &run.endpoints[0].latency;
+    let at = |p| millis(latency.percentile(p).unwrap());
+    assert!(at(50.0) < 1.1 && at(85.0) < 1.1, "{} {}", at(50.0), at(85.0));
+    let mean = millis(latency.mean().unwrap());
+    assert!((8.0..=14.0).contains(&mean), "{mean}");
+    // A call longer than a tick loses the lock each time.
+    let workload = Workload::new()
+        .endpoint(Endpoint::new("io", [io(ms(25)), cpu(us(1))]).users(1))
+        .endpoint(Endpoint::new("cpu", [cpu(ms(3_600_000))]).users(1));
+    let load = closed(2).duration(Duration::from_secs(60));
+    let long = super::run(pool().threads(2).gvl(gvl()), &workload, &load, &Machine::default(), 1);
+    let mean = millis(long.endpoints[0].latency.mean().unwrap());
+    assert!((100.0..=136.0).contains(&mean), "{mean}");
 }

@@ -1,9 +1,12 @@
 //! The simulator against what can be worked out by hand: queueing theory and the lock's closed forms.
 
 mod locks;
+mod refused;
 mod theory;
+mod warm_up;
 mod ways;
 
+use super::Conditions;
 use crate::gvl::Gvl;
 use crate::load::Load;
 use crate::machine::Machine;
@@ -21,7 +24,12 @@ fn run(
     seed: u64,
 ) -> Recording {
     let topology = model.into().topology();
-    super::run(&topology, workload, load, machine, seed, &mut |_| {}).unwrap()
+    super::run(&topology, workload, load, on(machine), seed, &mut |_| {}).unwrap()
+}
+
+/// A machine alone: no warm-up, and nothing known of the load.
+fn on(machine: &Machine) -> Conditions<'_> {
+    Conditions { machine, offered: None, warm_up: None }
 }
 
 /// A pool of threads without a lock.

@@ -2,7 +2,7 @@
 //!
 //! Used by `measure::checks` (no run can beat slots / service time) and by `report`.
 
-use super::{Op, Program};
+use super::{Op, PoolIndex, Program};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -46,6 +46,38 @@ impl Program {
     /// Choices count by weight, loops by their turns, and what stands after a failure as far as
     /// the failure is avoided.
     pub fn demand(&self) -> Demand {
+        let first = self.expected(&[]);
+        let duration = |ns: f64| Duration::from_nanos_u128(ns.round() as u128);
+        Demand {
+            service: duration(first.service),
+            cpu: duration(first.cpu),
+            locked: duration(first.locked),
+            held: duration(first.held),
+        }
+    }
+
+    /// Computes how long a request is expected to hold a connection of the pool.
+    pub fn held_of(&self, pool: PoolIndex) -> Duration {
+        // Backwards, where the steps that hold a connection nest, and a failure's returns, which
+        // stand in front of it, are as many as the steps around it.
+        let mut around = Vec::new();
+        let mut returns = 0;
+        let mut outside = vec![true; self.ops().len()];
+        for (op, outside) in self.ops().iter().zip(&mut outside).rev() {
+            match op {
+                Op::Fail(_) => returns = around.len(),
+                Op::Checkin(_) if returns > 0 => returns -= 1,
+                Op::Checkin(of) => around.push(*of),
+                Op::Checkout(_) => drop(around.pop()),
+                _ => {}
+            }
+            *outside = !around.contains(&pool);
+        }
+        Duration::from_nanos_u128(self.expected(&outside).service.round() as u128)
+    }
+
+    /// What is expected from the first op on; the times of ops that are `left_out` count as nought.
+    fn expected(&self, left_out: &[bool]) -> Rest {
         let ops = self.ops();
         // Backwards, so that what follows an op is known: only `Next` jumps back, and it closes a
         // region of its own.
@@ -54,6 +86,11 @@ impl Program {
         for (pc, op) in ops.iter().enumerate().rev() {
             let after = rest[pc + 1];
             rest[pc] = match op {
+                Op::Cpu(_) | Op::Io(_) | Op::Native(_) | Op::Hold(_)
+                    if left_out.get(pc) == Some(&true) =>
+                {
+                    after
+                }
                 Op::Cpu(time) => after.plus(time.mean_ns(), 1.0, 1.0, 0.0),
                 Op::Io(time) => after.plus(time.mean_ns(), 0.0, 0.0, 0.0),
                 Op::Native(time) => after.plus(time.mean_ns(), 1.0, 0.0, 0.0),
@@ -72,14 +109,7 @@ impl Program {
                 Op::Fail(_) => Rest { reach: 0.0, ..Rest::END },
             };
         }
-        let first = rest[0];
-        let duration = |ns: f64| Duration::from_nanos_u128(ns.round() as u128);
-        Demand {
-            service: duration(first.service),
-            cpu: duration(first.cpu),
-            locked: duration(first.locked),
-            held: duration(first.held),
-        }
+        rest[0]
     }
 }
 

@@ -108,3 +108,23 @@ fn rare_failures_in_long_loops_are_counted_exactly() {
     // The chance of a failure is 3x10^-7 in all; half of the turns are lost then.
     assert!((service / 300.0 - (1.0 - 1.5e-7)).abs() < 1e-9, "{service}");
 }
+
+#[test]
+fn what_a_connection_is_held_for_is_expected_of_its_steps_alone() {
+    let check = |steps: Vec<Step>, expected: [u64; 2]| {
+        let workload = Workload::of(steps).pool(Pool::new("db", 2)).pool(Pool::new("cache", 2));
+        let program = &workload.programs()[0];
+        let held = [PoolIndex(0), PoolIndex(1)].map(|pool| program.held_of(pool));
+        assert_eq!(held, expected.map(us));
+    };
+    check(vec![io(ms(1)), checkout("db", [io(ms(2)), cpu(ms(3))]), io(ms(4))], [5_000, 0]);
+    check(vec![repeat(4, [checkout("db", [io(ms(2))])])], [8_000, 0]);
+    check(vec![checkout("db", [checkout("cache", [io(ms(1))]), io(ms(1))])], [2_000, 1_000]);
+    // A failure inside gives back what is held, one outside has nothing to give.
+    let fails = || choose([(1.0, vec![fail(500)]), (1.0, vec![io(ms(2))])]);
+    check(vec![checkout("db", [checkout("cache", [fails()]), io(ms(2))])], [2_000, 1_000]);
+    check(
+        vec![choose([(1.0, vec![checkout("db", [io(ms(2))]), fail(500)]), (1.0, vec![io(ms(9))])])],
+        [1_000, 0],
+    );
+}

@@ -258,3 +258,118 @@ fn cpython_step_5_without_a_request_nobody_is_held_back() {
     let left = sched.leave(A, Leave::Region, MS);
     assert_eq!((left.decision, wakes(&left)), (Decision::Go, &[B][..]));
 }
+
+fn delayed() -> Sched {
+    held(Gvl::cruby().with_delayed_handoff(true))
+}
+
+#[test]
+fn a_delayed_hand_off_scenario_1_a_thread_back_before_the_tick_goes_on() {
+    let mut sched = delayed();
+    assert_eq!(sched.acquire(B, 2 * MS).decision, WAITS);
+    let switches = sched.switch_number;
+    for at in [3, 5, 7] {
+        let left = sched.leave(A, Leave::Region, at * MS);
+        assert_eq!((left.decision, wakes(&left)), (Decision::Go, &[][..]));
+        assert_eq!((sched.running().0, sched.is_quiet()), (Some(A), false));
+        // Whoever comes meanwhile waits.
+        if at == 5 {
+            assert_eq!(sched.acquire(C, at * MS).decision, WAITS);
+        }
+        assert_eq!(sched.acquire(A, (at + 1) * MS), Step::of(Decision::Go));
+    }
+    assert_eq!(sched.switch_number, switches);
+    // The tick meets it computing: it is charged as ever.
+    assert_eq!(sched.next_tick(), Some(12 * MS));
+    assert_eq!(sched.tick(12 * MS).interrupt, Some(A));
+}
+
+#[test]
+fn a_delayed_hand_off_scenario_2_the_tick_gives_the_lock_of_one_that_is_away() {
+    let mut sched = delayed();
+    let _ = (sched.acquire(B, 0), sched.acquire(C, 1));
+    let _ = sched.leave(A, Leave::Region, 9 * MS);
+    let tick = sched.tick(10 * MS);
+    assert_eq!((wakes(&tick), tick.interrupt), (&[B][..], None));
+    assert_eq!(sched.running().0, Some(B));
+    assert_eq!(sched.acquire(A, 11 * MS).decision, WAITS);
+    assert_eq!(sched.woken(B, false, 12 * MS).decision, Decision::Go);
+    // The phase is a new one, since the timer rested while B was waking.
+    assert_eq!(sched.next_tick(), Some(22 * MS));
+    assert_eq!(wakes(&sched.leave(B, Leave::Idle, 13 * MS)), [C]);
+}
+
+#[test]
+fn a_delayed_hand_off_is_none_for_who_sleeps_and_where_nobody_waits() {
+    let mut sched = delayed();
+    assert_eq!(sched.leave(A, Leave::Region, MS), Step::of(Decision::Go));
+    assert_eq!((sched.running().0, sched.next_tick()), (None, None));
+    assert_eq!(sched.acquire(B, 2 * MS).decision, Decision::Go);
+    let _ = sched.acquire(A, 3 * MS);
+    assert_eq!(wakes(&sched.leave(B, Leave::Idle, 4 * MS)), [A]);
+}
+
+/// A and C compute for a quantum each while the other waits; then B asks, which has used nothing.
+fn two_that_compute(gvl: Gvl, priority: i8) -> Sched {
+    let mut sched = held(gvl);
+    let _ = sched.acquire(C, 0);
+    assert_eq!(charge(&mut sched, A, 10), WAITS);
+    sched.threads[0].priority = priority;
+    let _ = sched.woken(C, false, 100 * MS);
+    assert_eq!(sched.acquire(B, 150 * MS).decision, WAITS);
+    sched
+}
+
+#[test]
+fn by_priority_who_used_the_lock_least_comes_first() {
+    let by_priority = || Gvl::cruby().with_order(Order::Priority);
+    let next = |gvl, priority| two_that_compute(gvl, priority).readyq.front();
+    assert_eq!(next(Gvl::cruby(), 0), Some(A));
+    assert_eq!(next(by_priority(), 0), Some(B));
+    // A waits since 100 ms, with 16 x 100 ms of use: a priority of 3 makes that 200 ms.
+    assert_eq!(two_that_compute(by_priority(), 3).at(A).used.left(100 * MS, 100 * MS), 100 * MS);
+    let rank = |priority| two_that_compute(by_priority(), priority).rank(A, 100 * MS) / MS;
+    assert_eq!([-1, 0, 1].map(rank), [3300, 1700, 900]);
+}
+
+#[test]
+fn by_priority_use_is_forgotten_by_halves_and_counts_for_two_quanta_at_most() {
+    let mut sched = two_that_compute(Gvl::cruby().with_order(Order::Priority), 0);
+    let used = |sched: &Sched, now: Nanos| sched.at(A).used.left(now * MS, 100 * MS);
+    assert_eq!([100, 199, 200, 400, 9000].map(|now| used(&sched, now) / MS), [100, 100, 50, 12, 0]);
+    // C keeps the lock for ten seconds, which are two quanta.
+    let _ = sched.leave(C, Leave::Idle, 10_100 * MS);
+    assert_eq!(sched.at(C).used.left(10_100 * MS, 100 * MS), 200 * MS);
+}
+
+#[test]
+fn time_alone_is_no_use() {
+    let mut sched = held(Gvl::cruby().with_order(Order::Priority));
+    // A computes alone for a second, and B waits for its last ten milliseconds.
+    let _ = sched.acquire(B, 990 * MS);
+    let _ = sched.leave(A, Leave::Idle, 1000 * MS);
+    assert_eq!(sched.at(A).used.left(1000 * MS, 100 * MS), 10 * MS);
+}
+
+/// A line of ten thousand that queue anew: the requester is taken from its middle.
+#[test]
+fn a_release_among_ten_thousand_waiters_takes_one_of_them() {
+    let mut sched = Sched::new(Gvl::cpython().with_requester_steal(1.0), 1);
+    let ids: Vec<_> = (0..10_000).map(|_| sched.join(0)).collect();
+    for id in &ids {
+        let _ = sched.acquire(*id, 0);
+    }
+    assert_eq!(sched.waiting(), 9_999);
+    let mut holder = ids[0];
+    for n in 1..2_000_u64 {
+        let at = n * 5 * MS;
+        let asks = ids[5_000 + n as usize];
+        assert_eq!(sched.woken(asks, true, at).decision, until(n * 5 + 5));
+        // Only the first of them has waited through without a switch.
+        let left = sched.leave(holder, Leave::Region, at);
+        let next = left.wake[0];
+        let _ = sched.woken(next, false, at);
+        assert_eq!(sched.waiting(), 9_999 - n as usize);
+        holder = next;
+    }
+}

@@ -11,7 +11,7 @@ mod policies;
 pub mod policy;
 mod record;
 
-pub use account::{ThreadUsage, Usage};
+pub use account::{Phase, ThreadUsage, Usage};
 pub use event::{Event, EventKind, Hook};
 pub use policies::{NAMES, Record};
 pub use record::{Charge, Fairness, ForcedSwitch, Gvl, Release, Timer};

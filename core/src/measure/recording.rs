@@ -5,6 +5,7 @@
 
 use super::{GvlUse, Histogram, LoopUse, WorkerRecording, worker};
 use crate::cluster::Snapshot;
+use crate::timeline::Timeline;
 use crate::workload::Demand;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -38,6 +39,8 @@ pub struct Recording {
     pub event_loop: Option<LoopUse>,
     /// What the system knew of the processes, where it was asked.
     pub snapshots: Option<Snapshots>,
+    /// What each thread did, where it was recorded.
+    pub timeline: Option<Timeline>,
 }
 
 /// What the system knew of a server's processes, at two moments of a run.
@@ -109,7 +112,7 @@ impl Recording {
     }
 
     /// Adds another replication: times, counts and histograms add, endpoints match by name, workers
-    /// by number. Snapshots are those of the first.
+    /// by number. Snapshots and the timeline are those of the first.
     pub fn merge(&mut self, other: &Self) {
         self.queue = self.queue.followed_by(self.elapsed, other.queue, other.elapsed);
         self.elapsed += other.elapsed;
@@ -133,6 +136,7 @@ impl Recording {
         }
         LoopUse::merge_into(&mut self.event_loop, other.event_loop.as_ref());
         self.snapshots = self.snapshots.take().or_else(|| other.snapshots.clone());
+        self.timeline = self.timeline.take().or_else(|| other.timeline.clone());
     }
 
     /// Sums all endpoints into one called `name`.

@@ -10,6 +10,7 @@ mod handler;
 mod local;
 mod over;
 mod pools;
+mod record;
 mod run;
 mod server;
 mod site;
@@ -20,5 +21,5 @@ mod waits;
 mod worker;
 mod workers;
 
-pub use run::run;
+pub use run::{Look, run};
 pub use worker::register;

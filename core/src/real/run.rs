@@ -7,6 +7,7 @@ use crate::executor::RejectedWhy;
 use crate::load::{Arrival, Driver, Load, Until};
 use crate::measure::{Answered, Finished, Recording, Served, Snapshots, Tally};
 use crate::model::Topology;
+use crate::timeline::{Log, Timeline};
 use crate::workload::Workload;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::BTreeMap;
@@ -72,8 +73,17 @@ struct Request {
     served: Option<Served>,
 }
 
+/// What is looked at beside the requests.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Look {
+    /// The server's processes, twice.
+    pub snapshots: bool,
+    /// What each thread does: so many events at most.
+    pub timeline: Option<usize>,
+}
+
 /// Runs the load on the topology in real time; `observe` hears how much of it is done, from 0
-/// to 1. With `snapshots`, looks at the server's processes twice.
+/// to 1.
 ///
 /// # Errors
 /// Threads or processes that the system refuses, a program that cannot be a worker, a run of over an
@@ -83,13 +93,13 @@ pub fn run(
     workload: &Workload,
     load: &Load,
     seed: u64,
-    snapshots: bool,
+    look: Look,
     observe: &mut dyn FnMut(f64),
 ) -> Result<Recording, Error> {
     let driver = Driver::new(load, workload, seed);
-    let server = Server::start(topology, workload, load, seed)?;
+    let server = Server::start(topology, workload, load, seed, look.timeline)?;
     let told_late = server.tells_late();
-    let before = snapshots.then(|| server.snapshot());
+    let before = look.snapshots.then(|| server.snapshot());
     let start = clock::now();
     let cpu_before = clock::process_cpu();
     let until = load.until().expect("a load that was checked has an end");
@@ -134,6 +144,7 @@ pub fn run(
         Snapshots { before, under_load }
     });
     let mut used = run.server.used();
+    let logs: Vec<_> = used.iter_mut().filter_map(log).collect();
     let lost = run.server.lost();
     run.server.end();
     if run.gate.lock().flooded {
@@ -155,6 +166,11 @@ pub fn run(
             Duration::from_nanos(tally.last_finish - start)
         }
     };
+    let window = start..start + nanos(elapsed);
+    let timeline = look.timeline.map(|_| {
+        let endpoints = workload.endpoints.iter().map(|endpoint| endpoint.name.clone()).collect();
+        Timeline::of_logs(logs, window, endpoints)
+    });
     let by_process = std::mem::take(&mut tally.by_process);
     let processes = if told_late {
         by_worker(used, by_process, lost)
@@ -176,8 +192,15 @@ pub fn run(
         endpoints: std::mem::take(&mut tally.endpoints),
         pools: std::mem::take(&mut tally.pools),
         snapshots,
+        timeline,
         ..processes
     })
+}
+
+/// The log of a process, and who the process is.
+fn log(process: &mut ProcessUse) -> Option<(Log, impl Fn(u32) -> (u32, u32) + use<>)> {
+    let who = process.worker.unwrap_or((0, std::process::id()));
+    process.log.take().map(|log| (log, move |_| who))
 }
 
 /// What the worker processes answered and used.

@@ -29,7 +29,7 @@ const UNDER_WAY_MAX: u64 = 200_000;
 const NEWS: u32 = 1 << 16;
 
 /// Runs the load on the topology in virtual time; `observe` hears how much of it is done, from 0
-/// to 1.
+/// to 1. With `timeline`, records so many events of it.
 ///
 /// # Errors
 /// More than 200,000 requests under way at once, or requests that wait for each other for ever.
@@ -39,6 +39,7 @@ pub(crate) fn run(
     load: &Load,
     machine: &Machine,
     seed: u64,
+    timeline: Option<usize>,
     observe: &mut dyn FnMut(f64),
 ) -> Result<Recording, Error> {
     let until = load.until().expect("a load that was checked has an end");
@@ -46,7 +47,7 @@ pub(crate) fn run(
         Until::Duration(length) => nanos(length),
         Until::Requests(_) => u64::MAX,
     };
-    let mut server = Server::new(topology, workload, load, machine, seed);
+    let mut server = Server::new(topology, workload, load, machine, seed, timeline);
     let mut news = 0;
     while !server.is_done() {
         match server.kernel().next(end) {

@@ -12,6 +12,7 @@ use smallvec::SmallVec;
 pub(in crate::sim) struct RequestId(pub(super) u32);
 
 pub(super) struct Request {
+    pub(super) number: u64,
     pub(super) endpoint: usize,
     pub(super) user: Option<u32>,
     pub(super) intended: Nanos,
@@ -38,6 +39,7 @@ pub(super) struct Requests {
 impl Requests {
     pub(super) fn add(&mut self, arrival: Arrival) -> RequestId {
         let mut request = Request {
+            number: arrival.number,
             endpoint: arrival.endpoint,
             user: arrival.user,
             intended: arrival.intended,

@@ -183,6 +183,7 @@ fn an_overload_ends_with_an_error() {
     let topology = servers(1).topology();
     let workload = Workload::from([io(ms(1))]);
     let load = open(100_000.0).duration(Duration::from_secs(86_400));
-    let error = crate::sim::run(&topology, &workload, &load, &Machine::default(), 1, &mut |_| {});
+    let error =
+        crate::sim::run(&topology, &workload, &load, &Machine::default(), 1, None, &mut |_| {});
     assert!(error.unwrap_err().to_string().contains("under way"));
 }

@@ -9,6 +9,7 @@ mod output;
 mod progress;
 mod runs;
 mod sweeps;
+mod traces;
 
 use args::{Args, Command};
 use std::io::IsTerminal;

@@ -1,5 +1,6 @@
 //! The engine on real threads: counts, orders and ceilings that hold on any machine.
 
+use super::Look;
 use crate::executor::LongPoll;
 use crate::load::{Load, closed, open};
 use crate::measure::Recording;
@@ -11,7 +12,7 @@ use std::time::Duration;
 
 fn run(model: impl Into<Model>, workload: impl Into<Workload>, load: Load) -> Recording {
     let topology = model.into().topology();
-    super::run(&topology, &workload.into(), &load, 1, false, &mut |_| {}).unwrap()
+    super::run(&topology, &workload.into(), &load, 1, Look::default(), &mut |_| {}).unwrap()
 }
 
 fn ok(recording: &Recording) -> u64 {
@@ -124,7 +125,8 @@ fn a_flood_ends_the_run() {
     let topology = Model::from(puma().threads(1)).topology();
     let load = open(1_000_000.0).constant().duration(Duration::from_secs(3600));
     let hour = [io(Duration::from_secs(3600))];
-    let error = super::run(&topology, &hour.into(), &load, 1, false, &mut |_| {}).unwrap_err();
+    let error =
+        super::run(&topology, &hour.into(), &load, 1, Look::default(), &mut |_| {}).unwrap_err();
     assert_eq!(
         error.to_string(),
         "load: more than 100000 requests under way, expected a load that the server keeps up with"
@@ -147,8 +149,15 @@ fn a_run_that_is_cut_short_ends_at_once() {
 fn a_system_without_threads_ends_the_run() {
     let topology = Model::from(webrick().max_clients(4)).topology();
     let error = crate::sync::refusal::while_on(|| {
-        super::run(&topology, &[io(ms(1))].into(), &closed(7).requests(100), 1, false, &mut |_| {})
-            .unwrap_err()
+        super::run(
+            &topology,
+            &[io(ms(1))].into(),
+            &closed(7).requests(100),
+            1,
+            Look::default(),
+            &mut |_| {},
+        )
+        .unwrap_err()
     });
     assert_eq!(
         error.to_string(),

@@ -79,7 +79,7 @@ impl Log {
 
     /// The thread asks for the lock; it is told later whether it had to wait.
     pub(crate) fn asks(&mut self, track: TrackId, at: Nanos) {
-        if let Some(head) = self.heads.get_mut(track.0 as usize) {
+        if let Some(head) = self.heads.get_mut(track.0 as usize).filter(|_| self.dropped == 0) {
             head.asked = Some(at);
         }
     }
@@ -87,8 +87,9 @@ impl Log {
     /// The thread has the lock that it asked for.
     pub(crate) fn takes(&mut self, track: TrackId, waited: bool, at: Nanos) {
         let asked = self.heads.get_mut(track.0 as usize).and_then(|head| head.asked.take());
-        if let Some(asked) = asked.filter(|_| waited) {
-            self.enters(track, Phase::Waiting, asked);
+        if let Some(at) = asked.filter(|_| waited) {
+            // There is room for one such a thread: what is of a time before must not be dropped.
+            self.events.push(Event { track: track.0, at, what: What::Enters(Phase::Waiting) });
         }
         self.enters(track, Phase::Holding, at);
     }

@@ -21,7 +21,7 @@ fn run(
     seed: u64,
 ) -> Recording {
     let topology = model.into().topology();
-    super::run(&topology, workload, load, machine, seed, &mut |_| {}).unwrap()
+    super::run(&topology, workload, load, machine, seed, None, &mut |_| {}).unwrap()
 }
 
 /// A pool of threads without a lock.

@@ -87,7 +87,6 @@ fn told(mut experiment: Experiment, options: &Options, machine: Option<&Machine>
 
 fn run(experiment: &Experiment, options: &Options) -> Result<Report, Error> {
     let bar = Bar::new(&experiment.name);
-    let mut observe = |progress: &_| bar.show(progress);
     let told = RunOptions::new().snapshots(options.ps).timeline(!options.traces.is_empty());
-    experiment.run_with(options.engine(), told.observe(&mut observe))
+    experiment.run_with(options.engine(), told.observe(&mut |progress| bar.show(progress)))
 }

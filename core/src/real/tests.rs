@@ -2,9 +2,11 @@
 
 use super::Look;
 use crate::executor::LongPoll;
+use crate::gvl::Gvl;
 use crate::load::{Load, closed, open};
 use crate::measure::Recording;
 use crate::model::{Handlers, Model, pool, puma, uvicorn, webrick};
+use crate::timeline::tests::assert_sound;
 use crate::workload::{
     Endpoint, Pool, Step, Workload, checkout, cpu, fail, hold, io, ms, native, us,
 };
@@ -163,4 +165,29 @@ fn a_system_without_threads_ends_the_run() {
         error.to_string(),
         "server: the system gives the executor no thread, expected a system that gives it threads"
     );
+}
+
+#[test]
+fn what_threads_do_is_recorded_soundly() {
+    for (model, is_exclusive) in [
+        (Model::from(pool().threads(4).gvl(Gvl::cruby())), true),
+        (pool().threads(4).gvl(Gvl::cpython()).into(), true),
+        (pool().threads(4).gvl(Gvl::none()).into(), false),
+        (webrick().into(), true),
+        (uvicorn().handlers(Handlers::Async).into(), true),
+        (uvicorn().handlers(Handlers::Offloaded).offload_threads(3).into(), true),
+    ] {
+        let workload = Workload::of([cpu(us(100)), io(us(300)), cpu(us(50))]);
+        let look = Look { timeline: Some(100_000), ..Look::default() };
+        let (topology, load) = (model.topology(), closed(6).requests(60));
+        let run = super::run(&topology, &workload, &load, 1, look, &mut |_| {}).unwrap();
+        let timeline = run.timeline.unwrap();
+        assert_sound(&timeline, is_exclusive);
+        let mut served: Vec<_> =
+            timeline.tracks.iter().flat_map(|t| &t.requests).map(|r| r.number).collect();
+        served.sort_unstable();
+        assert_eq!(served, (0..60).collect::<Vec<_>>());
+        assert!(timeline.grants().any(|grant| grant.request.is_some()));
+        assert_eq!((timeline.dropped, timeline.note()), (0, None));
+    }
 }

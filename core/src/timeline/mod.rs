@@ -9,7 +9,7 @@ mod compare;
 mod log;
 mod role;
 #[cfg(all(test, not(model_check)))]
-mod tests;
+pub(crate) mod tests;
 mod tracks;
 
 pub use compare::{Orders, compare};

@@ -4,9 +4,42 @@ use super::{Log, Role, Timeline, compare};
 use crate::clock::Nanos;
 use crate::gvl::Phase::{Blocked, Holding, Waiting};
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 
 fn of(log: Log, from: Nanos, to: Nanos) -> Timeline {
     Timeline::of_logs([(log, |process| (process, process + 1))], from..to, vec!["home".to_owned()])
+}
+
+/// Checks what always holds: phases without gaps, one holder of an exclusive lock, one thread on a core.
+pub(crate) fn assert_sound(timeline: &Timeline, is_exclusive: bool) {
+    let mut held: BTreeMap<u32, Vec<(Nanos, Nanos)>> = BTreeMap::new();
+    let mut cores: BTreeMap<u32, Vec<(Nanos, Nanos)>> = BTreeMap::new();
+    for track in &timeline.tracks {
+        for two in track.spans.windows(2) {
+            assert_eq!(two[0].to, two[1].from, "{} {}: a gap", track.process, track.name());
+        }
+        for span in &track.spans {
+            assert!(span.from <= span.to && span.to <= timeline.end, "{span:?}");
+            if span.phase == Holding {
+                held.entry(track.process).or_default().push((span.from, span.to));
+            } else {
+                assert!(span.from < span.to, "{span:?}");
+            }
+        }
+        for ran in &track.ran {
+            cores.entry(ran.core).or_default().push((ran.from, ran.to));
+        }
+    }
+    let holds: usize = held.values().map(Vec::len).sum();
+    assert_eq!(timeline.grants().count(), holds);
+    assert!(timeline.grants().is_sorted_by_key(|grant| grant.span.from));
+    let held = held.values_mut().filter(|_| is_exclusive);
+    for spans in held.chain(cores.values_mut()) {
+        spans.sort_unstable();
+        for two in spans.windows(2) {
+            assert!(two[0].1 <= two[1].0, "{two:?} are at once");
+        }
+    }
 }
 
 /// The phases of a track as (phase, from, to).

@@ -28,7 +28,7 @@ use std::ops::Range;
 /// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Timeline {
-    /// The threads, by process in the order in which they began.
+    /// The threads, by process, role and number.
     pub tracks: Vec<Track>,
     /// The names of the endpoints.
     pub endpoints: Vec<String>,
@@ -170,7 +170,8 @@ impl Timeline {
             }
         }
         let mut order: Vec<usize> = (0..drafts.len()).collect();
-        order.sort_by_key(|n| log.heads[*n].process);
+        let place = |head: &Head| (head.process, head.role, head.number, head.from);
+        order.sort_by_key(|n| place(&log.heads[*n]));
         let mut places = vec![None; drafts.len()];
         for n in order {
             let head = &log.heads[n];

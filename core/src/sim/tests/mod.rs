@@ -2,6 +2,7 @@
 
 mod locks;
 mod theory;
+mod timelines;
 mod ways;
 
 use crate::gvl::Gvl;

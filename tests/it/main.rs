@@ -15,4 +15,5 @@ mod sim;
 mod statuses;
 mod sweep;
 mod terminal;
+mod timeline;
 mod workers;

@@ -305,7 +305,11 @@ impl Draft {
 
 /// What of a time is in the window, as times since its start.
 fn within(from: Nanos, to: Nanos, window: &Range<Nanos>) -> Option<(Nanos, Nanos)> {
-    let is_inside = from < window.end && to >= window.start && (to > window.start || from == to);
+    // A moment may be at the edge; what has a length has some of it inside.
+    let is_inside = match from == to {
+        true => (window.start..=window.end).contains(&from),
+        false => from < window.end && to > window.start,
+    };
     let cut = |at: Nanos| at.clamp(window.start, window.end) - window.start;
     is_inside.then(|| (cut(from), cut(to.max(from))))
 }

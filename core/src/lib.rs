@@ -42,6 +42,7 @@
 //! |---|---|
 //! | [`workload`] | steps, distributions, durations with units; steps lower to ops |
 //! | [`gvl`] | the lock: data a version, a pure scheduler, the real lock |
+//! | [`timeline`] | what each thread did, moment by moment; the order of grants |
 //! | [`executor`] | the pool of threads and the event loop, for embedders too |
 //! | [`cluster`] | worker processes: launched, given tasks, watched, replaced |
 //! | [`model`] | servers as records that lower to a topology |
@@ -80,6 +81,7 @@ mod run;
 mod sim;
 pub mod sweep;
 mod sync;
+pub mod timeline;
 pub mod value;
 pub mod workload;
 

@@ -16,4 +16,5 @@ mod sim;
 mod statuses;
 mod sweep;
 mod terminal;
+mod timeline;
 mod workers;

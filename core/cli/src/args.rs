@@ -80,6 +80,12 @@ pub struct Options {
     /// In a table or in JSON.
     #[arg(long)]
     pub ps: bool,
+    /// Write what each thread did to this file, for ui.perfetto.dev; or, where it ends in .csv, each time
+    /// that a thread got the lock.
+    ///
+    /// Of the first run of each row. May be given several times.
+    #[arg(long = "trace", value_name = "FILE")]
+    pub traces: Vec<PathBuf>,
     /// Print JSON: one document, or a list of them where there are several experiments.
     #[arg(long, group = "format")]
     pub json: bool,

@@ -10,6 +10,7 @@ mod progress;
 mod reproduce;
 mod runs;
 mod sweeps;
+mod traces;
 
 use args::{Args, Command};
 use std::io::IsTerminal;

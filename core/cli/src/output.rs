@@ -29,17 +29,24 @@ pub fn print_reports(reports: &[Report], view: &str) -> Status {
     if reports.is_empty() {
         return Status::Fine;
     }
+    print(&rendered(reports, view))
+}
+
+/// The reports in a view, as one document where it is of one.
+pub fn rendered(reports: &[Report], view: &str) -> String {
+    if view == "trace" {
+        return report::view::traces(reports);
+    }
     let render = report::view(view).expect("the arguments name known views").render;
     let rendered: Vec<String> = reports.iter().map(render).collect();
-    let text = match (view, rendered.as_slice()) {
+    match (view, rendered.as_slice()) {
         ("json", [_, _, ..]) => format!("[\n{}\n]\n", rendered.join(",\n").trim_end()),
-        ("csv", [first, rest @ ..]) => {
+        ("csv" | "grants", [first, rest @ ..]) => {
             let records = rest.iter().map(|csv| csv.split_once('\n').map_or("", |(_, r)| r));
             first.clone() + &records.collect::<String>()
         }
         _ => rendered.join("\n"),
-    };
-    print(&text)
+    }
 }
 
 /// Prints to standard output. A reader that has had enough is no mistake.
@@ -69,6 +76,6 @@ pub fn explain(source: &str, error: &Error) -> Status {
 }
 
 /// Where standard error is closed, there is nobody to tell.
-fn complain(line: &str) {
+pub fn complain(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }

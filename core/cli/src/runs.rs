@@ -3,6 +3,7 @@
 use crate::args::Options;
 use crate::output::{self, Status};
 use crate::progress::Bar;
+use crate::traces::Traces;
 use gvl_lab::machine::Machine;
 use gvl_lab::{Error, Experiment, Report, RunOptions};
 use std::path::PathBuf;
@@ -38,6 +39,10 @@ fn all(read: Vec<(String, Result<Experiment, Error>)>, options: &Options) -> Sta
     if status != Status::Fine {
         return status;
     }
+    let traces = match Traces::create(&options.traces) {
+        Ok(traces) => traces,
+        Err(error) => return output::explain("--trace", &error),
+    };
     let mut reports = Vec::new();
     for (source, experiment) in &experiments {
         match run(experiment, options) {
@@ -48,7 +53,13 @@ fn all(read: Vec<(String, Result<Experiment, Error>)>, options: &Options) -> Sta
             }
         }
     }
-    let printed = output::print_reports(&reports, options.view());
+    let printed = match traces.write(&reports) {
+        Ok(()) => output::print_reports(&reports, options.view()),
+        Err(error) => {
+            output::print_reports(&reports, options.view());
+            output::explain("--trace", &error)
+        }
+    };
     let doubtful = |report: &Report| {
         report.is_impossible() || report.rows.iter().any(|row| !row.has_success())
     };
@@ -76,8 +87,6 @@ fn told(mut experiment: Experiment, options: &Options, machine: Option<&Machine>
 
 fn run(experiment: &Experiment, options: &Options) -> Result<Report, Error> {
     let bar = Bar::new(&experiment.name);
-    experiment.run_with(
-        options.engine(),
-        RunOptions::new().snapshots(options.ps).observe(&mut |progress| bar.show(progress)),
-    )
+    let told = RunOptions::new().snapshots(options.ps).timeline(!options.traces.is_empty());
+    experiment.run_with(options.engine(), told.observe(&mut |progress| bar.show(progress)))
 }

@@ -34,11 +34,14 @@ pub struct ThreadUsage {
     pub usage: Usage,
 }
 
-/// What a thread is doing; kept in the two low bits beside the time it began.
+/// What a thread does with the lock. An account keeps it in the two low bits beside the time it began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Phase {
+pub enum Phase {
+    /// It neither holds the lock nor wants it: a blocking region, or waiting for work.
     Blocked = 0,
+    /// It is ready, and waits for the lock.
     Waiting = 1,
+    /// It holds the lock.
     Holding = 2,
 }
 

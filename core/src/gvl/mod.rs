@@ -13,7 +13,7 @@ pub mod policy;
 mod record;
 pub(crate) mod table;
 
-pub use account::{ThreadUsage, Usage};
+pub use account::{Phase, ThreadUsage, Usage};
 pub use event::{Event, EventKind, Hook};
 pub use policies::{NAMES, Record};
 pub use record::{Charge, Fairness, ForcedSwitch, Gvl, Order, Release, Timer};

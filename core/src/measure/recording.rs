@@ -5,6 +5,7 @@
 
 use super::{GvlUse, Histogram, LeftOut, LoopUse, WorkerRecording, worker};
 use crate::cluster::Snapshot;
+use crate::timeline::Timeline;
 use crate::workload::Demand;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -40,6 +41,8 @@ pub struct Recording {
     pub snapshots: Option<Snapshots>,
     /// The warm-up, which `elapsed` and `last_answer` do not have; `None` where none was asked for.
     pub left_out: Option<LeftOut>,
+    /// What each thread did, where it was recorded.
+    pub timeline: Option<Timeline>,
 }
 
 /// What the system knew of a server's processes, at two moments of a run.
@@ -111,7 +114,7 @@ impl Recording {
     }
 
     /// Adds another replication: times, counts and histograms add, endpoints match by name, workers
-    /// by number. Snapshots are those of the first.
+    /// by number. Snapshots and the timeline are those of the first.
     pub fn merge(&mut self, other: &Self) {
         self.queue = self.queue.followed_by(self.elapsed, other.queue, other.elapsed);
         self.elapsed += other.elapsed;
@@ -135,6 +138,7 @@ impl Recording {
         }
         LoopUse::merge_into(&mut self.event_loop, other.event_loop.as_ref());
         self.snapshots = self.snapshots.take().or_else(|| other.snapshots.clone());
+        self.timeline = self.timeline.take().or_else(|| other.timeline.clone());
         if let Some(theirs) = other.left_out {
             self.left_out.get_or_insert_default().add(theirs);
         }

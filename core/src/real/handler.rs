@@ -31,7 +31,7 @@ pub(super) fn serve_on_thread(
             Action::Cpu(cpu) => compute(cx, cpu, over),
             Action::Io(length) => cx.blocking(|| over.sleep(length)),
             Action::Native(cpu) => cx.blocking(|| burn(cpu, || over.is_over())),
-            Action::Hold(length) => over.sleep(length),
+            Action::Hold(length) => keep(cx, length, over),
             Action::Checkout(pool) => {
                 if !connections.try_take(pool) {
                     // Only a checkout that has to wait releases the GVL.
@@ -67,7 +67,7 @@ pub(super) async fn serve_on_loop(
             Action::Native(cpu) => {
                 Context::current(|cx| cx.blocking(|| burn(cpu, || over.is_over())));
             }
-            Action::Hold(length) => over.sleep(length),
+            Action::Hold(length) => drop(Context::current(|cx| keep(cx, length, over))),
             Action::Checkout(pool) => {
                 if let Err(late) = connections.wait_for(pool).await {
                     served.fail(late);
@@ -80,6 +80,12 @@ pub(super) async fn serve_on_loop(
         served.waits.add(waits::take());
     }
     served
+}
+
+/// Keeps the GVL without a safepoint; the interpreter has one when the call returns.
+fn keep(cx: &mut Context<'_>, length: Duration, over: &Over) {
+    over.sleep(length);
+    cx.safepoint();
 }
 
 /// Computes under the GVL, giving way at safepoints.

@@ -1,7 +1,8 @@
 //! A topology come to life in this process: a pool of threads, or an event loop.
 
+use super::record::{self, Record};
 use super::server::{ProcessUse, Watch};
-use super::site::Site;
+use super::site::{Site, Wanted};
 use super::waits;
 use crate::clock;
 use crate::error::Error;
@@ -10,7 +11,7 @@ use crate::executor::{
 };
 use crate::measure::{GvlUse, Histogram, LoopUse};
 use crate::model::{Handlers, Serving, ThreadsLive, Topology};
-use crate::workload::{Cursor, Workload};
+use crate::workload::Workload;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +21,7 @@ pub(super) struct Local {
     kind: Kind,
     site: Arc<Site>,
     waits: Arc<Mutex<Histogram>>,
+    record: Option<Arc<Record>>,
 }
 
 enum Kind {
@@ -28,9 +30,18 @@ enum Kind {
 }
 
 impl Local {
-    /// Starts the server's threads.
-    pub(super) fn start(topology: &Topology, workload: &Workload) -> Result<Self, Error> {
-        let (hook, waits) = waits::hook();
+    /// Starts the server's threads; with `timeline`, records so many events of what they do.
+    pub(super) fn start(
+        topology: &Topology,
+        workload: &Workload,
+        timeline: Option<usize>,
+    ) -> Result<Self, Error> {
+        let role = match topology.serving {
+            Serving::Pool { .. } => record::in_pool,
+            Serving::EventLoop { .. } => record::on_loop,
+        };
+        let record = timeline.map(|max| Record::new(max, role));
+        let (hook, waits) = waits::hook(record.clone());
         let gvl = topology.gvl.clone();
         let kind = match topology.serving {
             Serving::Pool { min_threads, max_threads, threads_live } => {
@@ -55,39 +66,40 @@ impl Local {
                 Kind::Loop(Arc::new(event_loop), handlers)
             }
         };
-        Ok(Self { kind, site: Arc::new(Site::new(workload)), waits })
+        let site = Arc::new(Site::new(workload, record.clone()));
+        Ok(Self { kind, site, waits, record })
     }
 
     /// Takes a request in; `watch` hears of it. A server that has ended, or that the system gives no
     /// thread, calls `refused` and then drops both.
     pub(super) fn submit(
         &self,
-        endpoint: usize,
-        cursor: Cursor,
+        wanted: Wanted,
         watch: Box<impl Watch>,
         refused: impl FnOnce(RejectedWhy) + Clone + Send + 'static,
     ) {
         let site = Arc::clone(&self.site);
-        let options = || TaskOptions::new().name(self.site.endpoints[endpoint].0.as_str());
+        let name = self.site.endpoints[wanted.endpoint].0.as_str();
+        let options = || TaskOptions::new().name(name);
         let refusal = match &self.kind {
             Kind::Threads(executor) => {
                 let accepted = executor.spawn_with(options(), move |cx| {
                     watch.started();
-                    watch.served(None, site.serve_on_thread(cx, endpoint, cursor));
+                    watch.served(None, site.serve_on_thread(cx, wanted));
                 });
                 reason(accepted)
             }
             Kind::Loop(event_loop, Handlers::Async) => {
                 let accepted = event_loop.spawn_async_with(options(), async move {
                     watch.started();
-                    watch.served(None, site.serve_on_loop(endpoint, cursor).await);
+                    watch.served(None, site.serve_on_loop(wanted).await);
                 });
                 reason(accepted)
             }
             Kind::Loop(event_loop, Handlers::Blocking) => {
                 let accepted = event_loop.spawn_async_with(options(), async move {
                     watch.started();
-                    watch.served(None, site.serve_blocking(endpoint, cursor));
+                    watch.served(None, site.serve_blocking(wanted));
                 });
                 reason(accepted)
             }
@@ -98,7 +110,7 @@ impl Local {
                     let mut on_loop = waits::take();
                     let job = offload.offload(move |cx| {
                         watch.started();
-                        (site.serve_on_thread(cx, endpoint, cursor), watch)
+                        (site.serve_on_thread(cx, wanted), watch)
                     });
                     match job {
                         // A loop that ends meanwhile drops the request.
@@ -130,7 +142,8 @@ impl Local {
             }
         };
         let gvl = GvlUse::of_threads(threads, self.waits.lock().clone());
-        ProcessUse { worker: None, cpu: clock::process_cpu(), gvl, event_loop }
+        let log = self.record.as_ref().map(|record| record.log());
+        ProcessUse { worker: None, cpu: clock::process_cpu(), gvl, event_loop, log }
     }
 
     /// Ends what runs, drops what waits, and waits for the threads.

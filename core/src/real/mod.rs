@@ -10,6 +10,7 @@ mod handler;
 mod local;
 mod over;
 mod pools;
+mod record;
 mod run;
 mod server;
 mod site;

@@ -7,6 +7,7 @@ use crate::executor::RejectedWhy;
 use crate::load::{Arrival, Driver, Load, Until};
 use crate::measure::{Answered, Begin, Finished, Recording, Served, Snapshots, Tally};
 use crate::model::Topology;
+use crate::timeline::{Log, Timeline};
 use crate::workload::Workload;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::BTreeMap;
@@ -77,6 +78,8 @@ struct Request {
 pub struct Options {
     /// Look at the server's processes twice.
     pub snapshots: bool,
+    /// Record what each thread does: so many events at most.
+    pub timeline: Option<usize>,
     /// Where the figures begin; at the start, if nothing is said.
     pub begin: Option<Begin>,
 }
@@ -96,7 +99,7 @@ pub fn run(
     observe: &mut dyn FnMut(f64),
 ) -> Result<Recording, Error> {
     let driver = Driver::new(load, workload, seed);
-    let server = Server::start(topology, workload, load, seed)?;
+    let server = Server::start(topology, workload, load, seed, options.timeline)?;
     let told_late = server.tells_late();
     let before = options.snapshots.then(|| server.snapshot());
     let start = clock::now();
@@ -147,6 +150,7 @@ pub fn run(
         Snapshots { before, under_load }
     });
     let mut used = run.server.used();
+    let logs: Vec<_> = used.iter_mut().filter_map(log).collect();
     let lost = run.server.lost();
     run.server.end();
     if run.gate.lock().flooded {
@@ -169,6 +173,11 @@ pub fn run(
         }
     };
     let left_out = tally.left_out(start + nanos(elapsed));
+    let window = start..start + nanos(elapsed);
+    let timeline = options.timeline.map(|_| {
+        let endpoints = workload.endpoints.iter().map(|endpoint| endpoint.name.clone()).collect();
+        Timeline::of_logs(logs, window, endpoints)
+    });
     let by_process = std::mem::take(&mut tally.by_process);
     let processes = if told_late {
         by_worker(used, by_process, lost)
@@ -190,9 +199,16 @@ pub fn run(
         endpoints: std::mem::take(&mut tally.endpoints),
         pools: std::mem::take(&mut tally.pools),
         snapshots,
+        timeline,
         ..processes
     };
     Ok(recording.without(left_out))
+}
+
+/// The log of a process, and who the process is.
+fn log(process: &mut ProcessUse) -> Option<(Log, impl Fn(u32) -> (u32, u32) + use<>)> {
+    let who = process.worker.unwrap_or((0, std::process::id()));
+    process.log.take().map(|log| (log, move |_| who))
 }
 
 /// What the worker processes answered and used.

@@ -1,6 +1,7 @@
 //! A topology come to life: in this process, or in worker processes.
 
 use super::local::Local;
+use super::site::Wanted;
 use super::workers::Workers;
 use crate::clock::Nanos;
 use crate::cluster::snapshot::{Role, Snapshot};
@@ -10,6 +11,7 @@ use crate::load::{Arrival, Connections, Load};
 use crate::measure::Served;
 use crate::measure::{GvlUse, LoopUse};
 use crate::model::{Dispatch, Topology};
+use crate::timeline::Log;
 use crate::workload::{Cursor, Workload};
 use std::time::Duration;
 
@@ -36,10 +38,12 @@ pub(super) struct ProcessUse {
     pub(super) cpu: Duration,
     pub(super) gvl: GvlUse,
     pub(super) event_loop: Option<LoopUse>,
+    /// What its threads did, where it was recorded.
+    pub(super) log: Option<Log>,
 }
 
 impl Server {
-    /// Starts the server's threads or processes.
+    /// Starts the server's threads or processes; with `timeline`, they record so many events together.
     ///
     /// # Errors
     /// The system gives none, or the program cannot be a worker.
@@ -48,12 +52,13 @@ impl Server {
         workload: &Workload,
         load: &Load,
         seed: u64,
+        timeline: Option<usize>,
     ) -> Result<Self, Error> {
         match topology.dispatch {
-            Dispatch::InProcess => Local::start(topology, workload).map(Self::Local),
+            Dispatch::InProcess => Local::start(topology, workload, timeline).map(Self::Local),
             Dispatch::SharedQueue | Dispatch::Accept(_) => {
                 let kept = load.connections == Connections::KeepAlive;
-                Workers::start(topology, workload, kept, seed).map(Self::Workers)
+                Workers::start(topology, workload, kept, seed, timeline).map(Self::Workers)
             }
         }
     }
@@ -68,7 +73,12 @@ impl Server {
     ) {
         match self {
             Self::Local(local) => {
-                local.submit(arrival.endpoint, Cursor::new(arrival.stream), watch, refused);
+                let Arrival { number, endpoint, stream, .. } = arrival;
+                local.submit(
+                    Wanted { number, endpoint, cursor: Cursor::new(stream) },
+                    watch,
+                    refused,
+                );
             }
             Self::Workers(workers) => workers.submit(&arrival, watch, refused),
         }

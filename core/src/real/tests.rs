@@ -1,9 +1,12 @@
 //! The engine on real threads: counts, orders and ceilings that hold on any machine.
 
+use super::Options;
 use crate::executor::LongPoll;
+use crate::gvl::Gvl;
 use crate::load::{Load, closed, open};
 use crate::measure::{Begin, Recording};
 use crate::model::{Handlers, Model, pool, puma, uvicorn, webrick};
+use crate::timeline::tests::assert_sound;
 use crate::workload::{
     Endpoint, Pool, Step, Workload, checkout, cpu, fail, hold, io, ms, native, us,
 };
@@ -11,8 +14,7 @@ use std::time::Duration;
 
 fn run(model: impl Into<Model>, workload: impl Into<Workload>, load: Load) -> Recording {
     let topology = model.into().topology();
-    super::run(&topology, &workload.into(), &load, 1, super::Options::default(), &mut |_| {})
-        .unwrap()
+    super::run(&topology, &workload.into(), &load, 1, Options::default(), &mut |_| {}).unwrap()
 }
 
 fn ok(recording: &Recording) -> u64 {
@@ -126,8 +128,7 @@ fn a_flood_ends_the_run() {
     let load = open(1_000_000.0).constant().duration(Duration::from_secs(3600));
     let hour = [io(Duration::from_secs(3600))];
     let error =
-        super::run(&topology, &hour.into(), &load, 1, super::Options::default(), &mut |_| {})
-            .unwrap_err();
+        super::run(&topology, &hour.into(), &load, 1, Options::default(), &mut |_| {}).unwrap_err();
     assert_eq!(
         error.to_string(),
         "load: more than 100000 requests under way, expected a load that the server keeps up with"
@@ -155,7 +156,7 @@ fn a_system_without_threads_ends_the_run() {
             &[io(ms(1))].into(),
             &closed(7).requests(100),
             1,
-            super::Options::default(),
+            Options::default(),
             &mut |_| {},
         )
         .unwrap_err()
@@ -169,7 +170,7 @@ fn a_system_without_threads_ends_the_run() {
 #[test]
 fn a_warm_up_is_left_out_of_the_figures() {
     let topology = Model::from(puma().threads(2)).topology();
-    let options = super::Options { begin: Some(Begin::After(30)), ..super::Options::default() };
+    let options = Options { begin: Some(Begin::After(30)), ..Options::default() };
     let (workload, load) = ([io(ms(1))].into(), closed(2).requests(100));
     let recording = super::run(&topology, &workload, &load, 1, options, &mut |_| {}).unwrap();
     let left_out = recording.left_out.unwrap();
@@ -178,4 +179,29 @@ fn a_warm_up_is_left_out_of_the_figures() {
     // 30 requests of 1 ms on 2 threads, and then 70.
     assert!(left_out.time >= ms(15) && recording.elapsed >= ms(34), "{left_out:?}");
     assert!(recording.last_answer <= recording.elapsed);
+}
+
+#[test]
+fn what_threads_do_is_recorded_soundly() {
+    for (model, is_exclusive) in [
+        (Model::from(pool().threads(4).gvl(Gvl::cruby())), true),
+        (pool().threads(4).gvl(Gvl::cpython()).into(), true),
+        (pool().threads(4).gvl(Gvl::none()).into(), false),
+        (webrick().into(), true),
+        (uvicorn().handlers(Handlers::Async).into(), true),
+        (uvicorn().handlers(Handlers::Offloaded).offload_threads(3).into(), true),
+    ] {
+        let workload = Workload::of([cpu(us(100)), io(us(300)), cpu(us(50))]);
+        let look = Options { timeline: Some(100_000), ..Options::default() };
+        let (topology, load) = (model.topology(), closed(6).requests(60));
+        let run = super::run(&topology, &workload, &load, 1, look, &mut |_| {}).unwrap();
+        let timeline = run.timeline.unwrap();
+        assert_sound(&timeline, is_exclusive);
+        let mut served: Vec<_> =
+            timeline.tracks.iter().flat_map(|t| &t.requests).map(|r| r.number).collect();
+        served.sort_unstable();
+        assert_eq!(served, (0..60).collect::<Vec<_>>());
+        assert!(timeline.grants().any(|grant| grant.request.is_some()));
+        assert_eq!((timeline.dropped, timeline.note()), (0, None));
+    }
 }

@@ -3,7 +3,8 @@
 //! What the worker serves comes as text with its setup ([`Job`]); what it measured beside the
 //! requests goes back with its report ([`Extra`]).
 
-use super::site::Site;
+use super::record::{self, Record};
+use super::site::{Site, Wanted};
 use super::waits;
 use crate::cluster::App;
 use crate::cluster::setup::LoopReport;
@@ -12,6 +13,7 @@ use crate::measure::Served;
 use crate::measure::{Histogram, LoopUse};
 use crate::model::{Handlers, Serving};
 use crate::random::Stream;
+use crate::timeline::Log;
 use crate::value::{Node, Value};
 use crate::workload::{Cursor, Workload};
 use serde::{Deserialize, Serialize};
@@ -26,6 +28,8 @@ pub(super) struct Job {
     /// The workload, as an experiment has it, in JSON.
     workload: String,
     on: On,
+    /// How many events of its timeline the worker records, if any.
+    timeline: Option<usize>,
 }
 
 /// Where the steps of a request run.
@@ -38,10 +42,10 @@ enum On {
 }
 
 /// The version of [`Job`].
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 impl Job {
-    pub(super) fn new(workload: &Workload, serving: Serving) -> Self {
+    pub(super) fn new(workload: &Workload, serving: Serving, timeline: Option<usize>) -> Self {
         let on = match serving {
             Serving::EventLoop { handlers: Handlers::Async, .. } => On::Loop,
             Serving::EventLoop { handlers: Handlers::Blocking, .. } => On::LoopBlocking,
@@ -49,7 +53,8 @@ impl Job {
                 On::Threads
             }
         };
-        Self { gvl_lab_real: VERSION, workload: workload.to_value().to_json(), on }
+        let workload = workload.to_value().to_json();
+        Self { gvl_lab_real: VERSION, workload, on, timeline }
     }
 
     pub(super) fn to_text(&self) -> String {
@@ -68,27 +73,31 @@ pub fn register(app: &mut App) -> Result<bool, Box<dyn std::error::Error>> {
     }
     let workload = Value::from_json(&job.workload)?;
     let workload = Node::read_all(&workload, "workload", Workload::read)?;
-    let site = Arc::new(Site::new(&workload));
+    let record = job.timeline.map(|max| Record::new(max, record::in_worker));
+    let site = Arc::new(Site::new(&workload, record.clone()));
     for (n, (name, _)) in site.endpoints.iter().enumerate() {
         let site = Arc::clone(&site);
         match job.on {
             On::Threads => app.handler(name, move |cx, question| {
-                let served = site.serve_on_thread(cx, n, cursor(&question)?);
+                let served = site.serve_on_thread(cx, wanted(n, &question)?);
                 Ok(tell(&served))
             }),
             On::Loop => app.async_handler(name, move |question| {
                 let site = Arc::clone(&site);
-                async move { Ok(tell(&site.serve_on_loop(n, cursor(&question)?).await)) }
+                async move { Ok(tell(&site.serve_on_loop(wanted(n, &question)?).await)) }
             }),
             On::LoopBlocking => app.async_handler(name, move |question| {
                 let site = Arc::clone(&site);
-                async move { Ok(tell(&site.serve_blocking(n, cursor(&question)?))) }
+                async move { Ok(tell(&site.serve_blocking(wanted(n, &question)?))) }
             }),
         }
     }
-    let (hook, all) = waits::hook();
+    let (hook, all) = waits::hook(record.clone());
     app.hook(hook);
-    app.report(move || Extra { waits: all.lock().clone() }.to_json());
+    app.report(move || {
+        let waits = all.lock().clone();
+        Extra { waits, log: record.as_ref().map(|record| record.log()) }.to_json()
+    });
     Ok(true)
 }
 
@@ -97,12 +106,15 @@ pub(super) fn question(seed: u64, number: u64) -> Vec<u8> {
     [seed.to_le_bytes(), number.to_le_bytes()].concat()
 }
 
-fn cursor(question: &[u8]) -> Result<Cursor, String> {
+fn wanted(endpoint: usize, question: &[u8]) -> Result<Wanted, String> {
     let mut halves = question
         .chunks_exact(8)
         .map(|half| u64::from_le_bytes(half.try_into().expect("a chunk of eight has eight bytes")));
     match (halves.next(), halves.next(), question.len()) {
-        (Some(seed), Some(number), 16) => Ok(Cursor::new(Stream::new(seed, "request", number))),
+        (Some(seed), Some(number), 16) => {
+            let cursor = Cursor::new(Stream::new(seed, "request", number));
+            Ok(Wanted { number, endpoint, cursor })
+        }
         _ => Err(format!("a request of {} bytes, expected 16", question.len())),
     }
 }
@@ -121,6 +133,16 @@ pub(super) fn answer(bytes: &[u8]) -> Option<Served> {
 pub(super) struct Extra {
     /// The waits for the lock, one by one.
     pub(super) waits: Histogram,
+    /// What its threads did, where it was recorded.
+    pub(super) log: Option<Log>,
+}
+
+/// The most events that fit into a worker's report, at 36 bytes each or less but for the oddest.
+const EVENTS_MAX: usize = 300_000;
+
+/// How many events a worker records that may have `max`.
+pub(super) fn events_max(max: usize) -> usize {
+    max.min(EVENTS_MAX)
 }
 
 impl Extra {
@@ -130,16 +152,18 @@ impl Extra {
             .buckets()
             .map(|(middle, count)| (crate::clock::nanos(middle), count))
             .collect();
-        serde_json::json!({ "waits_ns": waits })
+        serde_json::json!({ "waits_ns": waits, "timeline": self.log.as_ref().map(Log::to_text) })
     }
 
     pub(super) fn read(json: serde_json::Value) -> Self {
         #[derive(Deserialize)]
         struct Told {
             waits_ns: Vec<(u64, u64)>,
+            timeline: Option<String>,
         }
-        let told: Result<Told, _> = serde_json::from_value(json);
-        Self { waits: told.map_or_else(|_| Histogram::new(), |told| histogram(&told.waits_ns)) }
+        let Ok(told) = serde_json::from_value::<Told>(json) else { return Self::default() };
+        let log = told.timeline.and_then(|text| Log::from_text(&text));
+        Self { waits: histogram(&told.waits_ns), log }
     }
 }
 

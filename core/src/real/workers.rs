@@ -36,7 +36,10 @@ impl Workers {
         workload: &Workload,
         kept: bool,
         seed: u64,
+        timeline: Option<usize>,
     ) -> Result<Self, Error> {
+        let each = |max: usize| worker::events_max(max / topology.processes.max(1) as usize);
+        let job = Job::new(workload, topology.serving, timeline.map(each));
         let cluster = Cluster::builder()
             .name(topology.label.as_str())
             .workers(topology.workers.max(1))
@@ -46,7 +49,7 @@ impl Workers {
                 model::Dispatch::Accept(accept) => Dispatch::KernelAccept(accept),
                 model::Dispatch::SharedQueue | model::Dispatch::InProcess => Dispatch::SharedQueue,
             })
-            .app(Job::new(workload, topology.serving).to_text())
+            .app(job.to_text())
             .bytes_max(usize::MAX)
             .build()?;
         let endpoints = workload.endpoints.iter().map(|endpoint| endpoint.name.clone()).collect();
@@ -99,13 +102,14 @@ impl Workers {
     fn used_by(&self, number: u32, pid: u32, report: WorkerReport) -> ProcessUse {
         let cpu = Duration::from_nanos(report.cpu_ns);
         let before = self.cpu_before.get(&pid).copied().unwrap_or_default();
-        let Extra { waits } = Extra::read(report.app);
+        let Extra { waits, log } = Extra::read(report.app);
         let threads = report.gvl.into_iter().map(ThreadUsage::from).collect();
         ProcessUse {
             worker: Some((number, pid)),
             cpu: cpu.saturating_sub(before),
             gvl: GvlUse::of_threads(threads, waits),
             event_loop: report.event_loop.map(worker::loop_use),
+            log,
         }
     }
 

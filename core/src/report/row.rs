@@ -9,6 +9,7 @@ use crate::measure::checks::{self, IMPOSSIBLE};
 use crate::measure::{
     Ceiling, EndpointRecording, Facts, QueueUse, Recording, Shape, Snapshots, Warning,
 };
+use crate::timeline::Timeline;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -75,6 +76,10 @@ pub struct Row {
     /// first replication.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub snapshots: Option<Snapshots>,
+    /// What each thread did, where the run was told to record it: in the first replication. No part of the
+    /// document; the views `trace` and `grants` show it.
+    #[serde(skip)]
+    pub timeline: Option<Timeline>,
     /// The endpoints as recorded, for views that mimic other tools' arithmetic.
     #[serde(skip)]
     pub(super) recorded: Vec<EndpointRecording>,
@@ -137,6 +142,7 @@ impl Row {
             warm_up: WarmUpRow::of(&facts.recording),
             warnings: checks::run(&facts),
             snapshots: facts.recording.snapshots,
+            timeline: facts.recording.timeline,
             processes: facts.recording.processes,
             recorded: facts.recording.endpoints,
             overall: facts.overall,

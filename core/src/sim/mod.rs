@@ -39,6 +39,8 @@ pub(crate) struct Conditions<'a> {
     pub(crate) offered: Option<&'a Offered>,
     /// What is left out of the figures.
     pub(crate) warm_up: Option<WarmUp>,
+    /// Record what each thread does: so many events at most.
+    pub(crate) timeline: Option<usize>,
 }
 
 /// Where the figures of one simulation begin.
@@ -105,7 +107,8 @@ fn simulate(
         Until::Duration(length) => nanos(length),
         Until::Requests(_) => u64::MAX,
     };
-    let mut server = Server::new(topology, workload, load, conditions.machine, seed);
+    let mut server =
+        Server::new(topology, workload, load, conditions.machine, seed, conditions.timeline);
     match from {
         From::Start => {}
         From::StartWatched => server.tally().watch(),

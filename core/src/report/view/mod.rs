@@ -4,6 +4,7 @@
 //! file and a line in [`VIEWS`].
 
 mod csv;
+mod grants;
 mod heading;
 mod json;
 mod locust;
@@ -11,6 +12,9 @@ mod locust;
 pub(crate) mod samples;
 mod siege;
 mod table;
+mod trace;
+
+pub use trace::of_all as traces;
 
 use super::Report;
 pub(crate) use locust::figures as locust_figures;
@@ -45,6 +49,16 @@ pub const VIEWS: &[View] = &[
         name: "siege",
         about: "what siege would print, arithmetic included",
         render: siege::render,
+    },
+    View {
+        name: "trace",
+        about: "what each thread did, for ui.perfetto.dev; where a timeline was recorded",
+        render: trace::render,
+    },
+    View {
+        name: "grants",
+        about: "who was given the lock, a record a time; where a timeline was recorded",
+        render: grants::render,
     },
 ];
 

@@ -6,16 +6,18 @@
 //! cores by `cores`. Invariant: a thread is on one core at most, and only there does it run.
 
 mod cores;
+mod record;
 mod thread;
 
+pub(super) use record::Record;
 pub(super) use thread::{Burst, Tid};
 
 use self::cores::Cores;
-use self::thread::{Next, Phase, Place, Thread};
+use self::thread::{Next, Place, Thread};
 use super::calendar::Calendar;
 use crate::clock::{Nanos, nanos};
 use crate::gvl::policy::{Decision, Leave, Sched, Step, ThreadId};
-use crate::gvl::{Gvl, Usage};
+use crate::gvl::{Gvl, Phase, Usage};
 use crate::machine::Machine;
 use crate::measure::{Histogram, Waits};
 use crate::random::Stream;
@@ -66,6 +68,8 @@ pub(super) struct Kernel<T> {
     locks: Vec<Lock>,
     /// Threads on a core that are about to run.
     line: VecDeque<Tid>,
+    /// Where the run's timeline is recorded.
+    pub(super) record: Option<Box<Record>>,
 }
 
 #[derive(Debug)]
@@ -114,6 +118,7 @@ impl<T> Kernel<T> {
             spare: Vec::new(),
             locks: Vec::new(),
             line: VecDeque::new(),
+            record: None,
         }
     }
 
@@ -163,6 +168,10 @@ impl<T> Kernel<T> {
         lock.sched.part(id);
         lock.ended = lock.ended + usage;
         self.spare.push(tid);
+        let now = self.now();
+        if let Some(record) = &mut self.record {
+            record.ends(tid, now);
+        }
     }
 
     pub(super) fn now(&self) -> Nanos {
@@ -255,11 +264,10 @@ impl<T> Kernel<T> {
         let (lock, id) = (self.at(tid).lock, self.at(tid).id);
         let step = self.locks[lock.0 as usize].sched.acquire(id, now);
         if step.decision == Decision::Go {
-            let thread = self.at_mut(tid);
-            thread.used.acquisitions += 1;
-            thread.enter(Phase::Holding, now);
+            self.at_mut(tid).used.acquisitions += 1;
+            self.enter(tid, Phase::Holding, now);
         } else {
-            self.at_mut(tid).enter(Phase::Waiting, now);
+            self.enter(tid, Phase::Waiting, now);
         }
         self.told(tid, step)
     }
@@ -269,7 +277,7 @@ impl<T> Kernel<T> {
         let now = self.now();
         let (lock, id) = (self.at(tid).lock, self.at(tid).id);
         let step = self.locks[lock.0 as usize].sched.leave(id, how, now);
-        self.at_mut(tid).enter(Phase::Blocked, now);
+        self.enter(tid, Phase::Blocked, now);
         self.told(tid, step)
     }
 
@@ -319,10 +327,10 @@ impl<T> Kernel<T> {
         let timed_out = std::mem::take(&mut thread.timed_out);
         let (lock, id) = (thread.lock, thread.id);
         let step = self.locks[lock.0 as usize].sched.woken(id, timed_out, now);
-        let thread = self.at_mut(tid);
         // One that is not waiting for it had left it, and waited for another one to take it.
-        if step.decision == Decision::Go && thread.phase == Phase::Waiting {
-            let waited = Duration::from_nanos(thread.enter(Phase::Holding, now));
+        if step.decision == Decision::Go && self.at(tid).phase == Phase::Waiting {
+            let waited = self.enter(tid, Phase::Holding, now);
+            let thread = self.at_mut(tid);
             thread.used.acquisitions += 1;
             thread.used.handoffs += 1;
             thread.waits.add(Waits { count: 1, total: waited });
@@ -339,9 +347,8 @@ impl<T> Kernel<T> {
         let (lock, id) = (thread.lock, thread.id);
         let step = self.locks[lock.0 as usize].sched.safepoint(id, now);
         if step.decision != Decision::Go {
-            let thread = self.at_mut(tid);
-            thread.used.forced_yields += 1;
-            thread.enter(Phase::Waiting, now);
+            self.at_mut(tid).used.forced_yields += 1;
+            self.enter(tid, Phase::Waiting, now);
         }
         self.told(tid, step)
     }
@@ -429,6 +436,9 @@ impl<T> Kernel<T> {
             let thread = self.at_mut(tid);
             (thread.place, thread.core) = (Place::On(core), core);
             self.line.push_back(tid);
+            if let Some(record) = &mut self.record {
+                record.on(tid, core, now);
+            }
             return;
         }
         if let Some(least) = self.cores.busy().map(|(_, tid)| self.had(tid)).min() {
@@ -501,11 +511,17 @@ impl<T> Kernel<T> {
     /// Gives a core to the next in line.
     fn pass_on(&mut self, core: u32) {
         let now = self.now();
+        if let (Some(record), Some(last)) = (&mut self.record, self.cores.core(core).on) {
+            record.off(last, now);
+        }
         self.cores.clear(core);
         let Some(next) = self.cores.pop() else {
             return self.cores.leave_idle(core);
         };
         let switch = self.switch;
+        if let Some(record) = &mut self.record {
+            record.on(next, core, now);
+        }
         // Its slice begins when it runs.
         self.cores.put(core, next, now.saturating_add(switch));
         let thread = self.at_mut(next);
@@ -570,6 +586,14 @@ impl<T> Kernel<T> {
         thread.vruntime += ran;
         let lock = thread.lock;
         self.locks[lock.0 as usize].cpu += ran;
+    }
+
+    /// Begins a phase of a thread, and tells how long the last one was.
+    fn enter(&mut self, tid: Tid, phase: Phase, now: Nanos) -> Duration {
+        if let Some(record) = &mut self.record {
+            record.enters(tid, phase, now);
+        }
+        Duration::from_nanos(self.at_mut(tid).enter(phase, now))
     }
 
     fn thread_of(&self, lock: LockId, id: ThreadId) -> Tid {

@@ -2,8 +2,8 @@
 
 use super::LockId;
 use crate::clock::Nanos;
-use crate::gvl::Usage;
 use crate::gvl::policy::ThreadId;
+use crate::gvl::{Phase, Usage};
 use crate::measure::Waits;
 use std::time::Duration;
 
@@ -40,14 +40,6 @@ pub(super) enum Place {
     Queued,
     /// On a core.
     On(u32),
-}
-
-/// What it does with the lock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Phase {
-    Blocked = 0,
-    Waiting = 1,
-    Holding = 2,
 }
 
 /// What a thread used of the lock.

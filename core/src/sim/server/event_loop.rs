@@ -127,6 +127,7 @@ impl Server<'_> {
                         at = Loop::Next { left };
                         self.polled(tid, number, id);
                         if progress == Progress::Ended {
+                            self.served(tid, id);
                             self.finish(id);
                         }
                         Done::Now
@@ -165,6 +166,7 @@ impl Server<'_> {
             return Loop::Next { left };
         } else {
             self.tally.started(now);
+            self.serves(tid, id);
         }
         Loop::Serves { left, id, at: Serving::Next }
     }

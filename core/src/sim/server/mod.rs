@@ -8,6 +8,7 @@ mod accept;
 mod client;
 mod event_loop;
 mod pools;
+mod record;
 mod request;
 mod serving;
 mod threads;
@@ -18,7 +19,7 @@ use self::event_loop::{EventLoop, Loop};
 use self::pools::Pools;
 use self::request::{RequestId, Requests};
 use self::threads::Thread;
-use super::kernel::{Kernel, LockId, Tid};
+use super::kernel::{Kernel, LockId, Record, Tid};
 use crate::clock::Nanos;
 use crate::gvl::ThreadUsage;
 use crate::load::{Arrival, Connections, Driver, Load};
@@ -106,6 +107,7 @@ impl<'a> Server<'a> {
         load: &Load,
         machine: &Machine,
         seed: u64,
+        timeline: Option<usize>,
     ) -> Self {
         let keeps = load.connections == Connections::KeepAlive;
         let users = load.users().filter(|_| keeps && topology.dispatch != Dispatch::InProcess);
@@ -133,6 +135,7 @@ impl<'a> Server<'a> {
                 Serving::Pool { threads_live: ThreadsLive::OneRequest, .. }
             ),
         };
+        server.kernel.record = timeline.map(|max| Box::new(Record::new(max)));
         for number in 0..topology.processes {
             server.start_process(number, Stream::new(seed, "process", number.into()).bits());
         }
@@ -187,6 +190,7 @@ impl<'a> Server<'a> {
             Some(place) => *place = (number, role),
             None => self.roles.push((number, role)),
         }
+        self.begins(tid, number, role);
         tid
     }
 
@@ -336,8 +340,10 @@ impl<'a> Server<'a> {
         } else {
             Recording::of_workers(&workers)
         };
+        let timeline = self.timeline(end);
         Recording {
             elapsed: Duration::from_nanos(end),
+            timeline,
             last_answer: Duration::from_nanos(self.tally.last_finish),
             unfinished: self.requests.under_way(),
             queue: self.tally.queue_use(0, end),

@@ -12,6 +12,7 @@ use smallvec::SmallVec;
 pub(in crate::sim) struct RequestId(pub(super) u32);
 
 pub(super) struct Request {
+    pub(super) number: u64,
     pub(super) endpoint: usize,
     pub(super) user: Option<u32>,
     pub(super) intended: Nanos,
@@ -43,10 +44,11 @@ pub(super) struct Requests {
 
 impl Requests {
     pub(super) fn add(&mut self, arrival: Arrival) -> RequestId {
-        let Arrival { endpoint, user, intended, stream, .. } = arrival;
+        let Arrival { number, endpoint, user, intended, stream } = arrival;
         if let Some(id) = self.spare.pop() {
             let request = self.at_mut(id);
             (request.endpoint, request.user, request.intended) = (endpoint, user, intended);
+            request.number = number;
             request.cursor = Cursor::new(stream);
             request.served.begin_anew();
             (request.thread, request.begun) = (None, false);
@@ -54,6 +56,7 @@ impl Requests {
             return id;
         }
         self.all.push(Request {
+            number,
             endpoint,
             user,
             intended,

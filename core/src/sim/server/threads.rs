@@ -50,6 +50,7 @@ impl Server<'_> {
                 }
                 Thread::Fetch => match self.fetch(number) {
                     Some(id) => {
+                        self.serves(tid, id);
                         at = Thread::Serves(id, Serving::Next);
                         Done::Now
                     }
@@ -77,6 +78,7 @@ impl Server<'_> {
                         at = Thread::Fetch;
                         let waits = self.kernel.take_waits(tid);
                         self.requests.at_mut(id).served.waits.add(waits);
+                        self.served(tid, id);
                         if self.processes[number as usize].event_loop.is_some() {
                             self.resume(id);
                         } else {

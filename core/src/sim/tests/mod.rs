@@ -3,6 +3,7 @@
 mod locks;
 mod refused;
 mod theory;
+mod timelines;
 mod warm_up;
 mod ways;
 
@@ -29,7 +30,7 @@ fn run(
 
 /// A machine alone: no warm-up, and nothing known of the load.
 fn on(machine: &Machine) -> Conditions<'_> {
-    Conditions { machine, offered: None, warm_up: None }
+    Conditions { machine, offered: None, warm_up: None, timeline: None }
 }
 
 /// A pool of threads without a lock.

@@ -26,7 +26,7 @@ fn what_was_left_out_and_the_rest_are_the_whole_run() {
         (whole.requests, whole.unfinished)
     );
     // The rate is that of the 60 s that are left; CPU and lock are those of the whole run.
-    assert_eq!(cut.throughput_rps, Some(cut.ok as f64 / 60.0).map(six_digits));
+    assert_eq!(cut.throughput_rps, Some(six_digits(cut.ok as f64 / 60.0)));
     assert_eq!((cut.cpu_share, cut.gvl.hold_share), (whole.cpu_share, whole.gvl.hold_share));
     let by_number = row(open(150.0).requests(3000), WarmUp::Requests(1000));
     assert_eq!((by_number.ok, by_number.warm_up.unwrap().requests), (2000, 1000));

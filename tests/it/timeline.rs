@@ -189,7 +189,8 @@ fn a_file_that_cannot_be_written_is_told_before_anything_runs() {
 /// The timelines of both engines.
 fn both(experiment: &Experiment) -> (Timeline, Timeline) {
     let run = |engine| {
-        let report = experiment.run_with(engine, RunOptions::new().timeline(true)).unwrap();
+        let report =
+            experiment.run_with(engine, RunOptions::new().timeline(true)).expect("it runs");
         report.rows[0].timeline.clone().expect("it was told to record it")
     };
     (run(Engine::Sim), run(Engine::Real))
@@ -200,7 +201,7 @@ fn both(experiment: &Experiment) -> (Timeline, Timeline) {
 /// whoever asks is a tenth of a second before or after the others.
 fn check_order(lock: &str, away_ms: &[u64], requests: u64) {
     let users = away_ms.len() as u32;
-    let model: Model = pool().threads(users).gvl(Gvl::named(lock).unwrap()).into();
+    let model: Model = pool().threads(users).gvl(Gvl::named(lock).expect("a known lock")).into();
     let endpoint = |(n, away): (usize, &u64)| {
         Endpoint::new(format!("user {n}"), [hold(ms(300)), io(ms(*away))]).users(1)
     };

@@ -104,8 +104,9 @@ impl<'a> RunOptions<'a> {
     }
 
     /// Records what each thread does, moment by moment, in the first replication of each model (off):
-    /// [`Row::timeline`], on either engine, up to [`timeline::EVENTS_MAX`] events. On the real engine it
-    /// costs about a tenth of a microsecond each time that a thread takes the lock.
+    /// [`Row::timeline`], on either engine, up to [`timeline::EVENTS_MAX`] events. On the real engine the
+    /// clock is read once more each time that a thread takes the lock, and what happened is written down
+    /// by one thread at a time. A worker process that is lost takes its record along.
     #[must_use]
     pub fn timeline(mut self, on: bool) -> Self {
         self.timeline = on;

@@ -142,8 +142,8 @@ fn every_worker_process_sends_its_timeline() {
     let mut served: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     for record in csv.records() {
         let record = record.unwrap();
-        if let Ok(request) = record[2].parse() {
-            served.entry(record[0].to_owned()).or_default().push(request);
+        if let Ok(request) = record[1].parse() {
+            served.entry(record[3].to_owned()).or_default().push(request);
         }
     }
     assert_eq!(served.len(), 4);
@@ -168,7 +168,7 @@ fn several_experiments_are_one_trace() {
     assert_eq!((of("timeline: "), of("again: ")), (7, 7));
     let csv = std::fs::read_to_string(folder.path().join("x.csv")).unwrap();
     let lines = include_str!("golden/trace.csv").lines().count() - 1;
-    assert_eq!((csv.lines().count(), csv.matches("model,worker").count()), (2 * lines + 1, 1));
+    assert_eq!((csv.lines().count(), csv.matches("worker,request").count()), (2 * lines + 1, 1));
 }
 
 #[test]
@@ -189,7 +189,8 @@ fn a_file_that_cannot_be_written_is_told_before_anything_runs() {
 /// The timelines of both engines.
 fn both(experiment: &Experiment) -> (Timeline, Timeline) {
     let run = |engine| {
-        let report = experiment.run_with(engine, RunOptions::new().timeline(true)).unwrap();
+        let report =
+            experiment.run_with(engine, RunOptions::new().timeline(true)).expect("it runs");
         report.rows[0].timeline.clone().expect("it was told to record it")
     };
     (run(Engine::Sim), run(Engine::Real))
@@ -200,7 +201,7 @@ fn both(experiment: &Experiment) -> (Timeline, Timeline) {
 /// whoever asks is a tenth of a second before or after the others.
 fn check_order(lock: &str, away_ms: &[u64], requests: u64) {
     let users = away_ms.len() as u32;
-    let model: Model = pool().threads(users).gvl(Gvl::named(lock).unwrap()).into();
+    let model: Model = pool().threads(users).gvl(Gvl::named(lock).expect("a known lock")).into();
     let endpoint = |(n, away): (usize, &u64)| {
         Endpoint::new(format!("user {n}"), [hold(ms(300)), io(ms(*away))]).users(1)
     };
@@ -228,24 +229,24 @@ fn a_lock_that_is_handed_over_passes_in_the_same_order_on_both_engines() {
 /// Whoever kept the lock for longer than its quantum gives way when the call returns, and then leaves.
 #[test]
 fn a_lock_that_is_signalled_passes_in_the_same_order_on_both_engines() {
-    check_order("cpython-3.13", &[10, 150], 6);
-    check_order("cruby-3.1", &[10, 150], 6);
+    check_order("cpython-3.13", &[100, 200], 4);
+    check_order("cruby-3.1", &[100, 200], 4);
 }
 
 /// Slices are of real time, in which a busy machine computes less: how many there are may differ, whose
-/// turn it is may not. Neither is done after two slices.
+/// turn it is may not. Neither is done after its first slice, however late the timer is.
 #[test]
 fn pre_empted_threads_take_turns_on_both_engines() {
     let model: Model = pool().threads(2).gvl(Gvl::named("cruby-4.0").unwrap()).into();
     let experiment = Experiment::new(model)
-        .workload([cpu(ms(350))])
+        .workload([cpu(ms(450))])
         .load(closed(2).spawn_rate(20.0).requests(2));
     let (sim, real) = both(&experiment);
     for timeline in [&sim, &real] {
         let order: Vec<_> =
             timeline.grants().filter_map(|grant| Some(grant.request?.number)).collect();
-        assert!(order.len() >= 5, "{order:?}");
-        assert!(order[..5] == [0, 1, 0, 1, 0], "{order:?}");
+        assert!(order.len() >= 4, "{order:?}");
+        assert!(order[..4] == [0, 1, 0, 1], "{order:?}");
     }
-    assert!(compare(&sim, &real).differs_at.is_none_or(|place| place >= 5));
+    assert!(compare(&sim, &real).differs_at.is_none_or(|place| place >= 4));
 }

@@ -1,17 +1,17 @@
 //! `grants`: who was given the lock, a record a time, in order.
 //!
-//! The columns up to `endpoint` are the same on both engines where the order is: `cut -d, -f1-4` leaves
-//! what a `diff` of two files compares.
+//! The columns up to `endpoint` are the same on both engines where the order is: `cut -d, -f1-3` leaves
+//! what a `diff` of two files compares. The request is empty where a thread served none meanwhile.
 
 use super::heading;
 use crate::report::Report;
 use csv::Writer;
 
 const HEADER: [&str; 11] = [
-    "model",
     "worker",
     "request",
     "endpoint",
+    "model",
     "experiment",
     "engine",
     "pid",
@@ -33,10 +33,10 @@ pub(super) fn render(report: &Report) -> String {
             let endpoint = grant.request.and_then(|r| timeline.endpoints.get(r.endpoint));
             let ms = |ns: u64| format!("{:.6}", ns as f64 / 1e6);
             write([
-                row.title(),
                 grant.track.process.to_string(),
                 grant.request.map_or_else(String::new, |request| request.number.to_string()),
                 endpoint.cloned().unwrap_or_default(),
+                row.title(),
                 heading::name(report).to_owned(),
                 report.engine.clone(),
                 grant.track.pid.to_string(),

@@ -15,20 +15,23 @@ pub struct Sink;
 #[cfg(feature = "parquet")]
 impl<'f> Sink<'f> {
     pub fn open(file: Option<&'f Path>) -> Result<Self, (&'f Path, Error)> {
-        let open = |file| std::fs::File::create(file).map(|open| (file, open)).map_err(told(file));
+        let open = |file: &'f Path| match std::fs::File::create(file) {
+            Ok(open) => Ok((file, open)),
+            Err(why) => Err(told(file, &why)),
+        };
         file.map(open).transpose().map(Self)
     }
 
     pub fn write(self, report: &SweepReport) -> Result<(), (&'f Path, Error)> {
         use std::io::Write;
         let Some((file, mut open)) = self.0 else { return Ok(()) };
-        open.write_all(&report.parquet()).map_err(told(file))
+        open.write_all(&report.parquet()).map_err(|why| told(file, &why))
     }
 }
 
 #[cfg(feature = "parquet")]
-fn told(file: &Path) -> impl Fn(std::io::Error) -> (&Path, Error) {
-    move |why| (file, Error::unreadable("parquet", why, "a file that can be written"))
+fn told<'f>(file: &'f Path, why: &std::io::Error) -> (&'f Path, Error) {
+    (file, Error::unreadable(file.display().to_string(), why, "a file that can be written"))
 }
 
 #[cfg(not(feature = "parquet"))]

@@ -111,7 +111,10 @@ fn a_full_log_ends_for_all_where_the_first_event_is_missing() {
         assert_eq!(all, 120);
     }
     let note = timeline.note().unwrap();
-    assert!(note.contains(&format!("{} events after it are left out", timeline.dropped)), "{note}");
+    assert!(
+        note.contains(&format!("{} events after it found no room", timeline.dropped)),
+        "{note}"
+    );
     assert_eq!(of(turns([0, 1, 0, 1], 100), 0, 200).note(), None);
     // Without any room there is nothing, and that is told.
     let nothing = of(turns([0, 1, 0, 1], 0), 0, 200);

@@ -1,7 +1,7 @@
 //! The timeline of a run: a track a thread, made of the engine's log when the run is over.
 
+use super::Role;
 use super::log::{Event, Head, Log, What};
-use super::{EVENTS_MAX, Role};
 use crate::clock::Nanos;
 use crate::gvl::Phase;
 use std::ops::Range;
@@ -32,7 +32,7 @@ pub struct Timeline {
     pub tracks: Vec<Track>,
     /// The names of the endpoints.
     pub endpoints: Vec<String>,
-    /// When it ends: as the run does, or where the record was full, see [`EVENTS_MAX`].
+    /// When it ends: as the run does, or where the record was full, see [`EVENTS_MAX`](super::EVENTS_MAX).
     pub end: Nanos,
     /// Events that came when the record was full, and are missing after [`Timeline::end`].
     pub dropped: u64,
@@ -68,6 +68,9 @@ pub struct Span {
     pub from: Nanos,
     /// Its end.
     pub to: Nanos,
+    /// Of a holder: a place in [`Track::requests`], of what it served first meanwhile; on an event loop the
+    /// only one under way, or else the first that it began with.
+    pub request: Option<usize>,
 }
 
 /// A time on one core.
@@ -99,8 +102,7 @@ pub struct Request {
 pub struct Grant<'a> {
     /// The thread.
     pub track: &'a Track,
-    /// What it served first while it held the lock; on an event loop the one that it began with, or the only
-    /// one under way.
+    /// What it served first while it held the lock, see [`Span::request`].
     pub request: Option<&'a Request>,
     /// From when to when it held the lock.
     pub span: Span,
@@ -114,7 +116,6 @@ struct Granted {
     at: Nanos,
     track: usize,
     span: usize,
-    request: Option<usize>,
 }
 
 impl Timeline {
@@ -125,7 +126,7 @@ impl Timeline {
             let span = track.spans[granted.span];
             let before = granted.span.checked_sub(1).map(|place| track.spans[place]);
             let wait = before.filter(|span| span.phase == Phase::Waiting);
-            let request = granted.request.map(|place| &track.requests[place]);
+            let request = span.request.map(|place| &track.requests[place]);
             Grant { track, request, span, waited: wait.map_or(0, |span| span.to - span.from) }
         })
     }
@@ -133,9 +134,9 @@ impl Timeline {
     /// Says what is missing, where the record was full.
     pub fn note(&self) -> Option<String> {
         let Self { dropped, end, .. } = self;
+        let end_s = *end as f64 / 1e9;
         (*dropped > 0).then(|| {
-            let s = *end as f64 / 1e9;
-            format!("the timeline ends at {s:.3} s: {dropped} events after it are left out, of {EVENTS_MAX} at most")
+            format!("the timeline ends at {end_s:.3} s: {dropped} events after it found no room, record a shorter run")
         })
     }
 
@@ -280,19 +281,15 @@ impl Draft {
         let phase = self.phase;
         let spans = &mut self.track.spans;
         if phase == Phase::Holding {
-            grants.push(Granted {
-                at: from,
-                track: self.place,
-                span: spans.len(),
-                request: self.granted_for,
-            });
+            grants.push(Granted { at: from, track: self.place, span: spans.len() });
         } else if from == to {
             return;
         } else if let Some(last) = spans.last_mut().filter(|last| last.phase == phase) {
             last.to = to;
             return;
         }
-        spans.push(Span { phase, from, to });
+        let request = self.granted_for.filter(|_| phase == Phase::Holding);
+        spans.push(Span { phase, from, to, request });
     }
 
     fn leave_core(&mut self, at: Nanos, window: &Range<Nanos>) {

@@ -9,7 +9,7 @@ use super::heading;
 use crate::clock::Nanos;
 use crate::gvl::Phase;
 use crate::report::{Report, Row};
-use crate::timeline::{Grant, Timeline, Track};
+use crate::timeline::{Timeline, Track};
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
@@ -28,14 +28,12 @@ pub fn of_all(reports: &[Report]) -> String {
         for row in &report.rows {
             let Some(timeline) = &row.timeline else { continue };
             let title = format!("{before}{}", row.title());
+            trace.row(&title, row, timeline);
             if let Some(note) = timeline.note() {
                 notes.push(format!("{title}: {note}"));
-                trace.put(&Event {
-                    scope: Some("g"),
-                    ..Event::new("i", note, 0, 0, Some(timeline.end))
-                });
+                let event = Event::new("i", note, trace.process, 0, Some(timeline.end));
+                trace.put(&Event { scope: Some("g"), ..event });
             }
-            trace.row(&title, row, timeline);
         }
     }
     if trace.lines.is_empty() {
@@ -47,10 +45,14 @@ pub fn of_all(reports: &[Report]) -> String {
     format!("{{\"displayTimeUnit\":\"ms\",\"otherData\":{about},\"traceEvents\":[\n{lines}\n]}}\n")
 }
 
+/// Numbers are given once, to a process or a thread: who opens a trace takes a thread that has the number of
+/// its process for the main one.
 #[derive(Default)]
 struct Trace {
     lines: Vec<String>,
-    processes: u32,
+    last: u32,
+    /// The present process.
+    process: u32,
 }
 
 /// One event; `ph` is its kind, times are in microseconds.
@@ -59,7 +61,7 @@ struct Event {
     ph: &'static str,
     name: String,
     pid: u32,
-    tid: usize,
+    tid: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     ts: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,7 +81,7 @@ impl Event {
         ph: &'static str,
         name: impl Into<String>,
         pid: u32,
-        tid: usize,
+        tid: u32,
         at: Option<Nanos>,
     ) -> Self {
         let name = name.into();
@@ -102,45 +104,42 @@ impl Trace {
     }
 
     fn row(&mut self, title: &str, row: &Row, timeline: &Timeline) {
-        let mut held: BTreeMap<(*const Track, Nanos, Nanos), Grant<'_>> = BTreeMap::new();
-        for grant in timeline.grants() {
-            held.insert((grant.track, grant.span.from, grant.span.to), grant);
-        }
         let process_name = |track: &Track| match row.workers {
             0 => format!("{title} (pid {})", track.pid),
             _ => format!("{title}: worker {} (pid {})", track.process, track.pid),
         };
         let mut process = None;
-        for (n, track) in timeline.tracks.iter().enumerate() {
+        for track in &timeline.tracks {
             if process != Some((track.process, track.pid)) {
                 process = Some((track.process, track.pid));
                 self.process(&process_name(track));
             }
-            let pid = self.processes;
-            self.thread(pid, n + 1, &track.name());
-            for span in &track.spans {
-                let event = Event::new("X", name_of(span.phase), pid, n + 1, Some(span.from));
-                let event = event.lasts(span.to - span.from);
-                let grant = held.get(&(&raw const *track, span.from, span.to));
-                let request =
-                    grant.filter(|_| span.phase == Phase::Holding).and_then(|g| g.request);
-                self.put(&match request {
-                    Some(request) => event.tells(json!({ "request": request.number })),
-                    None => event,
-                });
-            }
-            for request in &track.requests {
-                let name = timeline.endpoints.get(request.endpoint).map_or("", String::as_str);
-                for (ph, at) in [("b", request.from), ("e", request.to)] {
-                    let event = Event::new(ph, name, pid, n + 1, Some(at));
-                    let id2 = Some(json!({ "local": request.number.to_string() }));
-                    let event = Event { cat: Some("request"), id2, ..event };
-                    let args = json!({ "request": request.number, "thread": track.name() });
-                    self.put(&if ph == "b" { event.tells(args) } else { event });
-                }
-            }
+            self.track(track, &timeline.endpoints);
         }
         self.cores(title, row, timeline);
+    }
+
+    fn track(&mut self, track: &Track, endpoints: &[String]) {
+        let (pid, tid) = self.thread(&track.name());
+        for span in &track.spans {
+            let event = Event::new("X", name_of(span.phase), pid, tid, Some(span.from));
+            let event = event.lasts(span.to - span.from);
+            let request = span.request.map(|place| track.requests[place].number);
+            self.put(&match request {
+                Some(number) => event.tells(json!({ "request": number })),
+                None => event,
+            });
+        }
+        for request in &track.requests {
+            let name = endpoints.get(request.endpoint).map_or("", String::as_str);
+            for (ph, at) in [("b", request.from), ("e", request.to)] {
+                let event = Event::new(ph, name, pid, tid, Some(at));
+                let id2 = Some(json!({ "local": request.number.to_string() }));
+                let event = Event { cat: Some("request"), id2, ..event };
+                let args = json!({ "request": request.number, "thread": track.name() });
+                self.put(&if ph == "b" { event.tells(args) } else { event });
+            }
+        }
     }
 
     /// Who was on each core, where the engine knows.
@@ -155,10 +154,8 @@ impl Trace {
             return;
         }
         self.process(&format!("{title}: cores"));
-        let pid = self.processes;
         for (core, mut spans) in cores {
-            let tid = core as usize + 1;
-            self.thread(pid, tid, &format!("core {core}"));
+            let (pid, tid) = self.thread(&format!("core {core}"));
             spans.sort_by_key(|(from, ..)| *from);
             for (from, to, track) in spans {
                 let name = match row.workers {
@@ -170,20 +167,25 @@ impl Trace {
         }
     }
 
+    /// Begins a process; they are shown in this order.
     fn process(&mut self, name: &str) {
-        self.processes += 1;
-        let pid = self.processes;
-        let event = Event::new("M", "process_name", pid, 0, None);
-        self.put(&event.tells(json!({ "name": name })));
-        let event = Event::new("M", "process_sort_index", pid, 0, None);
-        self.put(&event.tells(json!({ "sort_index": pid })));
+        self.last += 1;
+        self.process = self.last;
+        self.name("process", self.process, 0, name, self.process);
     }
 
-    fn thread(&mut self, pid: u32, tid: usize, name: &str) {
-        let event = Event::new("M", "thread_name", pid, tid, None);
+    /// Begins a thread of the present process; gives the numbers of both.
+    fn thread(&mut self, name: &str) -> (u32, u32) {
+        self.last += 1;
+        self.name("thread", self.process, self.last, name, self.last);
+        (self.process, self.last)
+    }
+
+    fn name(&mut self, what: &str, pid: u32, tid: u32, name: &str, place: u32) {
+        let event = Event::new("M", format!("{what}_name"), pid, tid, None);
         self.put(&event.tells(json!({ "name": name })));
-        let event = Event::new("M", "thread_sort_index", pid, tid, None);
-        self.put(&event.tells(json!({ "sort_index": tid })));
+        let event = Event::new("M", format!("{what}_sort_index"), pid, tid, None);
+        self.put(&event.tells(json!({ "sort_index": place })));
     }
 }
 

@@ -166,8 +166,11 @@ fn it_finishes_when_it_is_told_to_end() {
     leaves_nothing(|| {
         let cluster = pythons(1).threads(2, 2).build().unwrap();
         let before = pids(&cluster);
-        let task = cluster.submit("obey", "").unwrap();
-        until("it runs", || cluster.stats().running == 1);
+        let folder = tempfile::tempdir().unwrap();
+        let begun = folder.path().join("begun");
+        let task = cluster.submit("obey", begun.to_str().unwrap().to_owned()).unwrap();
+        // One that is only on its way would be given back.
+        until("it runs", || begun.exists());
         send(before[0], Signal::TERM);
         until("it says so", || cluster.stats().workers[0].draining);
         let next = cluster.submit("echo", "").unwrap();

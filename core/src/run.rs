@@ -3,7 +3,6 @@
 //! `Experiment -> topology x programs x load -> engine -> recordings -> Report`. The front door
 //! for the command, the bindings and embedders.
 
-use crate::clock::nanos;
 use crate::cluster::{self, App};
 use crate::error::Error;
 use crate::experiment::Experiment;
@@ -200,11 +199,7 @@ impl Experiment {
                 format!("false, or an engine with {why}"),
             ));
         }
-        let begin = match self.warmup {
-            Some(WarmUp::Time(time)) => Some(Begin::At(nanos(time))),
-            Some(WarmUp::Requests(n)) => Some(Begin::After(n)),
-            Some(WarmUp::Auto) | None => None,
-        };
+        let begin = self.warmup.and_then(Begin::after);
         let simulated = self.machine.clone().unwrap_or_default();
         let lower = |model: &Model| match engine {
             Engine::Real => model.topology(),

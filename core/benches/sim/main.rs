@@ -1,7 +1,6 @@
-//! The simulator's speed against peers, in one run: tables are printed.
+//! The simulator's speed beside a bare loop, in one run: a line a round is printed.
 //!
-//! `cargo bench -p gvl-lab --bench sim`; the README of `benches/` tells what each row means. An
-//! argument that is part of a measure's name runs that one alone.
+//! `cargo bench -p gvl-lab --bench sim`; the README of `benches/` tells what is compared.
 
 mod bare;
 mod ours;

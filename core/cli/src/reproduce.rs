@@ -3,7 +3,7 @@
 use crate::args::ReproduceOptions;
 use crate::output::{self, Status};
 use crate::progress::Bar;
-use gvl_lab::reproduce::{ReproducedRow, Reproduction};
+use gvl_lab::reproduce::{Figure, ReproducedRow, Reproduction};
 use gvl_lab::value::Value;
 use gvl_lab::{Error, Experiment};
 use std::process::ExitCode;
@@ -54,8 +54,12 @@ pub fn all(options: &ReproduceOptions) -> ExitCode {
             Err(error) => return output::explain(case.name, &error).into(),
         }
     }
-    let rest = Value::from_toml(NOT_SIMULATED).expect("the file comes with the command");
-    let text = if options.json { json(&reproduced, &rest) } else { tables(&reproduced, &rest) };
+    let rest = not_simulated();
+    let text = if options.json {
+        Reproduction::json(&reproduced, &Value::List(rest))
+    } else {
+        tables(&reproduced, &rest)
+    };
     let printed: Status = output::print(&text);
     printed.into()
 }
@@ -71,8 +75,7 @@ impl Case {
         let mut reproduced =
             Reproduction::run(&experiment, options.runs, &|done| bar.advance(done))?;
         let unexplained = |row: &&mut ReproducedRow| {
-            let far = row.figures.iter().any(|f| f.error_pct.is_some_and(|e| e.abs() > 5.0));
-            row.cause.is_none() && far
+            row.cause.is_none() && row.figures.iter().any(Figure::is_far)
         };
         for row in reproduced.rows.iter_mut().filter(unexplained) {
             row.cause = self.note.map(str::to_owned);
@@ -81,43 +84,32 @@ impl Case {
     }
 }
 
-/// The rows of the file of what is not simulated: what, published, why.
-fn not_simulated(rest: &Value) -> Vec<[String; 3]> {
-    let json: Vec<[String; 3]> = Vec::new();
-    let Value::Table(fields) = rest else { return json };
-    let rows = fields.iter().filter_map(|(_, value)| match value {
-        Value::List(rows) => Some(rows),
-        _ => None,
-    });
-    let field = |row: &Value, key: &str| match row {
-        Value::Table(fields) => fields
-            .iter()
-            .find_map(|(name, value)| match value {
-                Value::Text(text) if name == key => Some(text.clone()),
-                _ => None,
-            })
-            .unwrap_or_default(),
-        _ => String::new(),
-    };
-    rows.flatten().map(|row| ["what", "published", "why"].map(|key| field(row, key))).collect()
+/// The rows of the file of what is not simulated: tables of what, published and why.
+fn not_simulated() -> Vec<Value> {
+    match Value::from_toml(NOT_SIMULATED).expect("the file comes with the command") {
+        Value::Table(fields) => fields.into_iter().flat_map(|(_, rows)| list(rows)).collect(),
+        _ => Vec::new(),
+    }
 }
 
-fn tables(reproduced: &[Reproduction], rest: &Value) -> String {
+fn list(rows: Value) -> Vec<Value> {
+    if let Value::List(rows) = rows { rows } else { Vec::new() }
+}
+
+fn tables(reproduced: &[Reproduction], rest: &[Value]) -> String {
     let mut text = Reproduction::table(reproduced);
     text += "\nnot simulated:\n";
-    for [what, published, why] in not_simulated(rest) {
+    for row in rest {
+        let [what, published, why] = ["what", "published", "why"].map(|key| field(row, key));
         text += &format!("{what}: {published}; {why}\n");
     }
     text
 }
 
-fn json(reproduced: &[Reproduction], rest: &Value) -> String {
-    let value = |text: &String| Value::text(text);
-    let rows = not_simulated(rest);
-    let rows = rows.iter().map(|[what, published, why]| {
-        let fields = [("what", what), ("published", published), ("why", why)];
-        Value::table(fields.map(|(key, text)| (key, value(text))))
-    });
-    let rest = Value::List(rows.collect());
-    Reproduction::json(reproduced, &rest)
+fn field<'v>(row: &'v Value, key: &str) -> &'v str {
+    let Value::Table(fields) = row else { return "" };
+    match fields.iter().find(|(name, _)| name == key) {
+        Some((_, Value::Text(text))) => text,
+        _ => "",
+    }
 }

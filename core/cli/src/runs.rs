@@ -53,13 +53,9 @@ fn all(read: Vec<(String, Result<Experiment, Error>)>, options: &Options) -> Sta
             }
         }
     }
-    let printed = match traces.write(&reports) {
-        Ok(()) => output::print_reports(&reports, options.view()),
-        Err(error) => {
-            output::print_reports(&reports, options.view());
-            output::explain("--trace", &error)
-        }
-    };
+    let written = traces.write(&reports);
+    let printed = output::print_reports(&reports, options.view());
+    let printed = written.map_or_else(|error| output::explain("--trace", &error), |()| printed);
     let doubtful = |report: &Report| {
         report.is_impossible() || report.rows.iter().any(|row| !row.has_success())
     };

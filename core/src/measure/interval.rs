@@ -26,6 +26,13 @@ pub struct Interval {
     pub replications: u64,
 }
 
+/// Gives the value of `sorted` that a share `p` of all is at or below, by the nearest rank; `None` where
+/// there is none.
+pub(crate) fn nearest_rank(sorted: &[f64], p: f64) -> Option<f64> {
+    let rank = (p * sorted.len() as f64).ceil() as usize;
+    sorted.get(rank.clamp(1, sorted.len().max(1)) - 1).copied()
+}
+
 impl Interval {
     /// Computes `mean ± t(0.975, n - 1) s / sqrt(n)`, with s the sample's standard deviation
     /// (Student, "The Probable Error of a Mean", 1908); `None` for fewer than two values.
@@ -37,8 +44,7 @@ impl Interval {
         let variance = values.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (n - 1.0);
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
-        // The nearest rank.
-        let rank = |p: f64| sorted[((p * n).ceil() as usize).clamp(1, sorted.len()) - 1];
+        let rank = |p| nearest_rank(&sorted, p).expect("there are two values at least");
         let half = t * (variance / n).sqrt();
         Some(Self {
             mean,

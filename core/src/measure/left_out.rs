@@ -2,7 +2,8 @@
 //!
 //! `tally` counts it, a [`Recording`](super::Recording) carries it, `checks::warm_up` judges it.
 
-use crate::clock::Nanos;
+use crate::clock::{Nanos, nanos};
+use crate::load::WarmUp;
 use std::time::Duration;
 
 /// Where the measured part of a run begins.
@@ -12,6 +13,17 @@ pub(crate) enum Begin {
     At(Nanos),
     /// With the answer after so many.
     After(u64),
+}
+
+impl Begin {
+    /// Where a warm-up ends; `None` for one that is still to be found.
+    pub(crate) fn after(warm_up: WarmUp) -> Option<Self> {
+        match warm_up {
+            WarmUp::Auto => None,
+            WarmUp::Time(time) => Some(Self::At(nanos(time))),
+            WarmUp::Requests(n) => Some(Self::After(n)),
+        }
+    }
 }
 
 /// What was left out of the figures of a run: its warm-up.

@@ -31,6 +31,7 @@ pub use gvl_use::{GvlUse, ThreadUse};
 pub use histogram::Histogram;
 pub use imbalance::{Imbalance, Took};
 pub use interval::Interval;
+pub(crate) use interval::nearest_rank;
 pub(crate) use left_out::Begin;
 pub use left_out::LeftOut;
 pub use loop_use::LoopUse;

@@ -2,7 +2,7 @@
 //!
 //! Told by the lock's hook, on the thread that it happens to, and by whoever serves a request there.
 
-use crate::clock::{self, Nanos};
+use crate::clock;
 use crate::gvl::{Event, EventKind, Phase};
 use crate::timeline::{Log, Role, TrackId};
 use parking_lot::Mutex;
@@ -63,17 +63,11 @@ impl Record {
         }
     }
 
-    fn serves(&self, request: u64, endpoint: usize, now: Nanos) {
+    /// Writes of the calling thread, if it has a track. Times are read before, not while it waits here.
+    fn write(&self, write: impl FnOnce(&mut Log, TrackId)) {
         let mut state = self.state.lock();
         if let Some(track) = state.tracks.get(&thread::current().id()).copied() {
-            state.log.serves(track, request, endpoint, now);
-        }
-    }
-
-    fn served(&self, request: u64, now: Nanos) {
-        let mut state = self.state.lock();
-        if let Some(track) = state.tracks.get(&thread::current().id()).copied() {
-            state.log.served(track, request, now);
+            write(&mut state.log, track);
         }
     }
 }
@@ -82,7 +76,8 @@ impl<'r> Serves<'r> {
     /// The calling thread begins with a request, which a record, if there is one, is told.
     pub(super) fn begin(record: Option<&'r Arc<Record>>, request: u64, endpoint: usize) -> Self {
         Self(record.map(|record| {
-            record.serves(request, endpoint, clock::now());
+            let now = clock::now();
+            record.write(|log, track| log.serves(track, request, endpoint, now));
             (&**record, request)
         }))
     }
@@ -91,7 +86,8 @@ impl<'r> Serves<'r> {
 impl Drop for Serves<'_> {
     fn drop(&mut self) {
         if let Some((record, request)) = self.0 {
-            record.served(request, clock::now());
+            let now = clock::now();
+            record.write(|log, track| log.served(track, request, now));
         }
     }
 }

@@ -4,6 +4,7 @@ use super::{ReproducedRow, Verdict};
 use crate::Experiment;
 use crate::load::Connections;
 use crate::measure::figure::count;
+use crate::measure::nearest_rank;
 use crate::report::Row;
 
 /// How much more than its part the busiest worker takes, before it is worth a word.
@@ -17,9 +18,8 @@ pub(super) fn of(row: &ReproducedRow, experiment: &Experiment, runs: &[&Row]) ->
     if let Some(warning) = TELLING.into_iter().find_map(told) {
         return Some(format!("{}: {}", warning.kind, warning.text));
     }
-    let spreads = row.figures.iter().any(|figure| {
-        figure.verdict == Verdict::InRange || figure.error_pct.is_some_and(|e| e.abs() > 5.0)
-    });
+    let spreads =
+        row.figures.iter().any(|figure| figure.verdict == Verdict::InRange || figure.is_far());
     let imbalance = row.imbalance.filter(|_| spreads)?;
     match experiment.load.connections {
         Connections::New => (imbalance > UNEVEN).then(|| uneven_accepts(row, runs)),
@@ -36,8 +36,7 @@ fn busiest(runs: &[&Row]) -> (f64, f64) {
         .collect();
     most.sort_by(f64::total_cmp);
     let mean = most.iter().sum::<f64>() / most.len().max(1) as f64;
-    let late = most.get((most.len() * 19).div_ceil(20).max(1) - 1);
-    (mean, late.copied().unwrap_or_default())
+    (mean, nearest_rank(&most, 0.95).unwrap_or_default())
 }
 
 fn uneven_accepts(row: &ReproducedRow, runs: &[&Row]) -> String {

@@ -1,5 +1,6 @@
 //! One published figure and what the runs gave for it.
 
+use crate::measure::nearest_rank;
 use crate::report::{Row, locust_figures, siege_figures};
 use serde::{Serialize, Serializer};
 
@@ -59,7 +60,15 @@ impl Serialize for Verdict {
     }
 }
 
+/// The error up to which a mean is close to what was published, in percent.
+const CLOSE_PCT: f64 = 5.0;
+
 impl Figure {
+    /// Tells whether the mean is more than 5 % off.
+    pub fn is_far(&self) -> bool {
+        self.error_pct.is_some_and(|error| error.abs() > CLOSE_PCT)
+    }
+
     /// The published figures of a row that was run so often.
     pub(super) fn all(runs: &[&Row]) -> Vec<Self> {
         let published = &runs[0].published;
@@ -81,17 +90,15 @@ impl Figure {
     fn of(key: &str, published: f64, mut values: Vec<f64>, is_impossible: bool) -> Self {
         values.sort_by(f64::total_cmp);
         let n = values.len();
-        // The nearest rank.
-        let rank = |p: f64| Some(*values.get(((p * n as f64).ceil() as usize).max(1) - 1)?);
         let mean = (n > 0).then(|| values.iter().sum::<f64>() / n as f64);
         let error_pct =
             mean.filter(|_| published != 0.0).map(|mean| (mean / published - 1.0) * 100.0);
-        let (p5, p95) = (rank(0.05), rank(0.95));
+        let (p5, p95) = (nearest_rank(&values, 0.05), nearest_rank(&values, 0.95));
         let inside = p5.zip(p95).is_some_and(|(low, high)| low <= published && published <= high);
         let verdict = match error_pct.map(f64::abs) {
             _ if is_impossible && key.ends_with("_rps") => Verdict::Impossible,
             _ if mean.is_none() => Verdict::Unknown,
-            Some(error) if error <= 5.0 => Verdict::Close,
+            Some(error) if error <= CLOSE_PCT => Verdict::Close,
             None if inside => Verdict::Close,
             Some(error) if error <= 10.0 => Verdict::Near,
             _ if inside => Verdict::InRange,

@@ -43,15 +43,6 @@ pub(crate) struct Conditions<'a> {
     pub(crate) timeline: Option<usize>,
 }
 
-/// Where the figures of one simulation begin.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum From {
-    Start,
-    /// The same, and the latencies are followed to tell where they settle.
-    StartWatched,
-    Later(Begin),
-}
-
 /// Runs the load on the topology in virtual time; `observe` hears how much of it is done, from 0
 /// to 1.
 ///
@@ -68,38 +59,34 @@ pub(crate) fn run(
     observe: &mut dyn FnMut(f64),
 ) -> Result<Recording, Error> {
     conditions.offered.map_or(Ok(()), check_backlog)?;
-    let simulate = |from, observe: &mut dyn FnMut(f64)| {
-        simulate(topology, workload, load, conditions, seed, from, observe)
+    let simulate = |begin, observe: &mut dyn FnMut(f64)| {
+        simulate(topology, workload, load, conditions, seed, begin, observe)
     };
-    let from = match conditions.warm_up {
-        None => From::Start,
-        Some(WarmUp::Time(time)) => From::Later(Begin::At(nanos(time))),
-        Some(WarmUp::Requests(n)) => From::Later(Begin::After(n)),
-        Some(WarmUp::Auto) => From::StartWatched,
-    };
-    if from != From::StartWatched {
-        return simulate(from, observe).map(|(recording, _)| recording);
+    if conditions.warm_up != Some(WarmUp::Auto) {
+        let begin = conditions.warm_up.and_then(Begin::after);
+        return simulate(begin, observe).map(|(recording, _)| recording);
     }
     // The same seed gives the same run: what the first one tells holds for the second.
-    let (whole, settled) = simulate(from, &mut |done| observe(done / 2.0))?;
+    let (whole, settled) = simulate(None, &mut |done| observe(done / 2.0))?;
     let kept = |unsettled| LeftOut { unsettled, ..LeftOut::default() };
     match settled {
         Some(Settled::From(n)) if n > 0 => {
-            let later = From::Later(Begin::After(n));
-            simulate(later, &mut |done| observe(0.5 + done / 2.0)).map(|(recording, _)| recording)
+            let begin = Some(Begin::After(n));
+            simulate(begin, &mut |done| observe(0.5 + done / 2.0)).map(|(recording, _)| recording)
         }
         settled => Ok(whole.without(Some(kept(settled == Some(Settled::Never))))),
     }
 }
 
-/// One simulation, and where its latencies settled, if they were followed.
+/// One simulation whose figures begin there, or with it, and where its latencies settled, if that is
+/// still to be found.
 fn simulate(
     topology: &Topology,
     workload: &Workload,
     load: &Load,
     conditions: Conditions<'_>,
     seed: u64,
-    from: From,
+    begin: Option<Begin>,
     observe: &mut dyn FnMut(f64),
 ) -> Result<(Recording, Option<Settled>), Error> {
     let until = load.until().expect("a load that was checked has an end");
@@ -109,10 +96,10 @@ fn simulate(
     };
     let mut server =
         Server::new(topology, workload, load, conditions.machine, seed, conditions.timeline);
-    match from {
-        From::Start => {}
-        From::StartWatched => server.tally().watch(),
-        From::Later(begin) => server.tally().begin_at(begin),
+    match begin {
+        Some(begin) => server.tally().begin_at(begin),
+        None if conditions.warm_up == Some(WarmUp::Auto) => server.tally().watch(),
+        None => {}
     }
     let mut news = 0;
     while !server.is_done() {

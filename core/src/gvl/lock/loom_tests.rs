@@ -118,13 +118,7 @@ fn loom_a_delayed_hand_off_meets_a_tick() {
     explore_within(2, move || {
         let scene = Scene::new("delayed");
         let other = visitor(&scene, "b");
-        let timer = {
-            let scene = Arc::clone(&scene);
-            thread::spawn(move || {
-                let shared = &scene.lock.life.0;
-                drop(ticker::tick(shared, shared.state.lock()));
-            })
-        };
+        let timer = one_tick(&scene);
         let member = scene.lock.join("a");
         let mut held = member.acquire();
         held.blocking(|| ());
@@ -147,13 +141,7 @@ fn loom_a_tick_races_with_a_safepoint_and_a_release() {
     explore(|| {
         let scene = Scene::new("cruby-4.0");
         let other = Scene::touched_by_another(&scene);
-        let timer = {
-            let scene = Arc::clone(&scene);
-            thread::spawn(move || {
-                let shared = &scene.lock.life.0;
-                drop(ticker::tick(shared, shared.state.lock()));
-            })
-        };
+        let timer = one_tick(&scene);
         let member = scene.lock.join("a");
         let mut held = member.acquire();
         scene.touch();
@@ -172,6 +160,15 @@ fn visitor(scene: &Arc<Scene>, name: &'static str) -> thread::JoinHandle<()> {
         let member = scene.lock.join(name);
         let _held = member.acquire();
         scene.touch();
+    })
+}
+
+/// A timer that looks once.
+fn one_tick(scene: &Arc<Scene>) -> thread::JoinHandle<()> {
+    let scene = Arc::clone(scene);
+    thread::spawn(move || {
+        let shared = &scene.lock.life.0;
+        drop(ticker::tick(shared, shared.state.lock()));
     })
 }
 
@@ -270,13 +267,7 @@ fn loom_a_tick_races_with_a_blocking_region() {
     explore_within(2, || {
         let scene = Scene::new("cruby-master");
         let other = visitor(&scene, "b");
-        let timer = {
-            let scene = Arc::clone(&scene);
-            thread::spawn(move || {
-                let shared = &scene.lock.life.0;
-                drop(ticker::tick(shared, shared.state.lock()));
-            })
-        };
+        let timer = one_tick(&scene);
         let member = scene.lock.join("a");
         let mut held = member.acquire();
         held.blocking(|| ());

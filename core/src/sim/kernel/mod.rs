@@ -557,9 +557,8 @@ impl<T> Kernel<T> {
         if speed == self.speed {
             return;
         }
-        let running: Vec<Tid> = self.cores.busy().map(|(_, tid)| tid).collect();
-        let running = running.into_iter().filter(|tid| *tid != but && self.at(*tid).runs);
-        let running: Vec<Tid> = running.collect();
+        let others = self.cores.busy().map(|(_, tid)| tid);
+        let running: Vec<Tid> = others.filter(|tid| *tid != but && self.at(*tid).runs).collect();
         running.iter().for_each(|tid| self.settle(*tid));
         self.speed = speed;
         running.iter().for_each(|tid| self.enter_end(*tid));

@@ -80,8 +80,6 @@ pub(in crate::sim) struct Server<'a> {
     queue: Option<VecDeque<RequestId>>,
     /// A thread lives for one request.
     one_request: bool,
-    /// There is a master, and its workers are told apart.
-    has_workers: bool,
 }
 
 /// A process that serves requests.
@@ -129,7 +127,6 @@ impl<'a> Server<'a> {
             },
             connections: vec![Connection::default(); users.unwrap_or(0) as usize],
             queue: (topology.dispatch == Dispatch::SharedQueue).then(VecDeque::new),
-            has_workers: topology.dispatch != Dispatch::InProcess,
             one_request: matches!(
                 topology.serving,
                 Serving::Pool { threads_live: ThreadsLive::OneRequest, .. }
@@ -192,6 +189,11 @@ impl<'a> Server<'a> {
         }
         self.begins(tid, number, role);
         tid
+    }
+
+    /// Whether there is a master, whose workers are told apart.
+    fn has_workers(&self) -> bool {
+        self.topology.dispatch != Dispatch::InProcess
     }
 
     /// The machine that it runs on.
@@ -310,7 +312,7 @@ impl<'a> Server<'a> {
         let request = self.requests.at(id);
         let (endpoint, user, number) = (request.endpoint, request.user, request.process);
         let (intended, served) = (request.intended, &request.served);
-        let pid = self.has_workers.then(|| pid_of(number));
+        let pid = self.has_workers().then(|| pid_of(number));
         self.tally.finished(&Finished { endpoint, intended, at: now, pid, served });
         self.requests.end(id);
         self.answered(number, user);
@@ -328,7 +330,7 @@ impl<'a> Server<'a> {
     pub(super) fn record(mut self, end: Nanos) -> Recording {
         let mut workers: Vec<_> =
             (0..self.processes.len()).map(|n| self.worker(n as u32, end)).collect();
-        let processes = if !self.has_workers {
+        let processes = if !self.has_workers() {
             let here = workers.pop().expect("there is a process");
             Recording {
                 processes: [(pid_of(0), self.tally.ok)].into(),

@@ -112,4 +112,46 @@ pub enum Between {
         /// The longest wait.
         most: Duration,
     },
+    /// It is kept by rules, and looked at by the thread that has just answered over it (Puma).
+    Kept(Keep),
+}
+
+/// The rules by which a connection is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Keep {
+    /// The most requests of one connection, which is closed after the last; `None`: any number.
+    pub requests_max: Option<u32>,
+    /// What the thread does with it.
+    pub then: Then,
+}
+
+/// What a thread does with the connection that it has just answered over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Then {
+    /// It has it watched (Puma 7.0.0 to 7.0.3).
+    Watch,
+    /// A request that is there already goes to the end of the queue, and a connection without one
+    /// is watched (Puma 7.0.4 to 7.0.x).
+    Queue,
+    /// The same, but where another thread waits it serves the request itself (Puma from 7.1 on).
+    ServeWhereOneWaits,
+    /// It waits for the next request and serves it; what sends none in time is watched (Puma 5 and 6).
+    Wait {
+        /// The longest wait.
+        most: Duration,
+        /// After so many requests in a row it makes room.
+        in_a_row: u32,
+        /// For whom it does.
+        room: Room,
+    },
+}
+
+/// For whom a thread makes room that has served many requests of one connection in a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Room {
+    /// For anyone: the connection is watched (Puma 5.0 to 5.3.1).
+    Always,
+    /// For who waits: the connection is watched where a request is queued, and closed where besides
+    /// every thread is busy and another connection waits to be accepted (Puma 5.3.2 to 6).
+    WhereOthersWait,
 }

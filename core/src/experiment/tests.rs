@@ -355,6 +355,25 @@ fn a_warm_up_is_found_in_virtual_time_alone() {
     );
 }
 
+#[test]
+fn a_thread_that_waits_at_its_connection_is_only_simulated() {
+    let of = |version| puma().workers(2).version(version);
+    let experiment =
+        |version, load| Experiment::new(puma()).model(of(version)).workload([io(ms(1))]).load(load);
+    let kept = closed(1).requests(9).keep_alive();
+    let told = experiment("6.6.1", kept.clone()).check_for(crate::Engine::Real).unwrap_err();
+    assert_eq!(
+        told.to_string(),
+        "load.connections: \"keep-alive\" is not allowed, expected \"new\", or the simulator, with \
+         model[1] (puma 6.6.1): its threads wait at the connection that they have answered over, \
+         which is only simulated"
+    );
+    assert!(experiment("6.6.1", kept.clone()).check_for(crate::Engine::Sim).is_ok());
+    assert!(experiment("8.0.2", kept).check_for(crate::Engine::Real).is_ok());
+    let new = closed(1).requests(9);
+    assert!(experiment("6.6.1", new).check_for(crate::Engine::Real).is_ok());
+}
+
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         (0..100_u64).prop_map(|n| cpu(ms(n))),

@@ -1,7 +1,7 @@
 //! How requests come to the workers, by model and version.
 
 use super::*;
-use crate::cluster::accept::{Accept, AcceptWait, Backoff, Between};
+use crate::cluster::accept::{Accept, AcceptWait, Backoff, Between, Keep, Room, Then};
 use std::time::Duration;
 
 fn check_dispatch(toml: &str, expected: Dispatch) {
@@ -55,16 +55,18 @@ fn a_busy_worker_of_puma_accepts_as_its_version_does() {
         (1, "main", true, false, Backoff::None),
         (4, "main", false, true, Backoff::None),
     ] {
-        let between = if queue_requests { Between::Watched } else { Between::Closed };
-        let accept =
-            Accept { wait: AcceptWait::Herd, only_when_free: gate, backoff, burst: 1, between };
-        check_accept(
-            &format!(
-                "puma = {{ workers = {workers}, version = '{version}', \
-                 queue_requests = {queue_requests} }}"
-            ),
-            accept,
+        let toml = format!(
+            "puma = {{ workers = {workers}, version = '{version}', \
+             queue_requests = {queue_requests} }}"
         );
+        let Dispatch::Accept(accept) = of_toml(&toml).unwrap().topology().dispatch else {
+            panic!("{toml}")
+        };
+        assert_eq!(matches!(accept.between, Between::Kept(_)), queue_requests, "{toml}");
+        let between = accept.between;
+        let wait = AcceptWait::Herd;
+        let expected = Accept { wait, only_when_free: gate, backoff, burst: 1, between };
+        assert_eq!(accept, expected, "{toml}");
     }
 }
 
@@ -97,4 +99,29 @@ fn each_server_accepts_in_its_way() {
     };
     check_accept("apache = { mpm = 'worker' }", blocking);
     check_accept("apache = { mpm = 'prefork' }", blocking);
+}
+
+#[test]
+fn puma_keeps_a_connection_by_its_version() {
+    let waits = |room| Keep {
+        requests_max: None,
+        then: Then::Wait { most: Duration::from_millis(200), in_a_row: 10, room },
+    };
+    let from_7 = |then| Keep { requests_max: Some(1000), then };
+    for (version, keep) in [
+        ("5.0", waits(Room::Always)),
+        ("5.3.1", waits(Room::Always)),
+        ("5.3.2", waits(Room::WhereOthersWait)),
+        ("6.6.1", waits(Room::WhereOthersWait)),
+        ("7.0.0", from_7(Then::Watch)),
+        ("7.0.3", from_7(Then::Watch)),
+        ("7.0.4", from_7(Then::Queue)),
+        ("7.1", from_7(Then::ServeWhereOneWaits)),
+        ("8.0.2", from_7(Then::ServeWhereOneWaits)),
+        ("main", from_7(Then::ServeWhereOneWaits)),
+    ] {
+        let model = of_toml(&format!("puma = {{ workers = 2, version = '{version}' }}")).unwrap();
+        let Dispatch::Accept(accept) = model.topology().dispatch else { panic!("{version}") };
+        assert_eq!(accept.between, Between::Kept(keep), "{version}");
+    }
 }

@@ -7,6 +7,7 @@
 mod accept;
 mod client;
 mod event_loop;
+mod keep;
 mod pools;
 mod record;
 mod request;
@@ -46,6 +47,8 @@ pub(super) enum Timer {
     NoneEnded(u32, u32),
     /// A user's connection has had no request for too long.
     Idle(u32, u32),
+    /// A thread has waited long enough for the next request of a user's connection.
+    NoneFollows(u32, u32),
 }
 
 /// What a thread is there for.
@@ -230,6 +233,7 @@ impl<'a> Server<'a> {
             Timer::Checkout(id, wait) => self.checkout_late(id, wait),
             Timer::NoneEnded(number, wait) => self.none_ended(number, wait),
             Timer::Idle(user, number) => self.idle_too_long(user, number),
+            Timer::NoneFollows(user, number) => self.none_follows(user, number),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Threads that serve one request after another, or one each; those of an offload pool too.
 
+use super::keep::{Keeps, Turn};
 use super::request::RequestId;
 use super::serving::{Progress, Serving};
 use super::{Role, Server};
@@ -16,6 +17,8 @@ pub(super) enum Thread {
     /// It found none, and has left the lock.
     Off,
     Serves(RequestId, Serving),
+    /// It has answered over a connection of that user.
+    Keeps(u32, Keeps),
     /// It has left the lock for good.
     End,
 }
@@ -75,7 +78,7 @@ impl Server<'_> {
                     if self.serve(tid, id, serving, false) == Progress::Later {
                         Done::Later
                     } else {
-                        at = Thread::Fetch;
+                        let user = self.requests.at(id).user;
                         let waits = self.kernel.take_waits(tid);
                         self.requests.at_mut(id).served.waits.add(waits);
                         self.served(tid, id);
@@ -88,6 +91,26 @@ impl Server<'_> {
                             at = Thread::End;
                             self.kernel.leave(tid, Leave::Idle)
                         } else {
+                            at = match user.filter(|user| self.is_at_thread(*user)) {
+                                Some(user) => Thread::Keeps(user, Keeps::Look),
+                                None => Thread::Fetch,
+                            };
+                            Done::Now
+                        }
+                    }
+                }
+                Thread::Keeps(user, keeps) => {
+                    let user = *user;
+                    match self.keep(tid, number, user, keeps) {
+                        Turn::Stays(done) => done,
+                        Turn::Serves(id) => {
+                            self.tally.started(self.kernel.now());
+                            self.serves(tid, id);
+                            at = Thread::Serves(id, Serving::Next);
+                            Done::Now
+                        }
+                        Turn::Leaves => {
+                            at = Thread::Fetch;
                             Done::Now
                         }
                     }

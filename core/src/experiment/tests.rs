@@ -101,7 +101,7 @@ fn every_mistake_is_told_in_one_pass() {
             "load.closed.users: 0 is not allowed, expected a whole number in 1..=1000000",
             "load.closed.requests: -1 is not allowed, expected a whole number in 1..=100000000",
             "model[0]: a table of {passenger} is not allowed, expected a model: one of puma, \
-             unicorn, webrick, uvicorn, gunicorn, apache, pool",
+             unicorn, pitchfork, webrick, uvicorn, gunicorn, apache, pool, custom",
             "model[1].puma.threads: 0 is not allowed, expected a whole number in 1..=1024",
             "model[1].published.x: NaN is not allowed, expected a finite number, 0 or more",
             "model[2]: 5 is not allowed, expected a model such as { puma = { threads = 5 } }",

@@ -83,6 +83,7 @@ fn each_server_accepts_in_its_way() {
     check_accept("unicorn = { workers = 4 }", one_at_a_time);
     check_accept("unicorn = { version = '6.1' }", one_at_a_time);
     check_accept("unicorn = { version = '6.0.0' }", herd);
+    check_accept("pitchfork = { workers = 3 }", one_at_a_time);
     check_accept("gunicorn = {}", herd);
     let watched = Accept { only_when_free: false, between: Between::Watched, ..herd };
     check_accept("gunicorn = { threads = 2, version = '23.0.0' }", watched);

@@ -13,13 +13,14 @@ fn every_mistake_of_a_model_has_its_path() {
     check(
         "passenger = {}",
         &["model: a table of {passenger} is not allowed, \
-           expected a model: one of puma, unicorn, webrick, uvicorn, gunicorn, apache, pool"],
+           expected a model: one of puma, unicorn, pitchfork, webrick, uvicorn, gunicorn, \
+           apache, pool, custom"],
     );
     check(
         "puma = {}\npool = {}",
         &["model: a table of {puma, pool} is not allowed, \
-           expected one model: only one of puma, unicorn, webrick, uvicorn, gunicorn, apache, \
-           pool"],
+           expected one model: only one of puma, unicorn, pitchfork, webrick, uvicorn, \
+           gunicorn, apache, pool, custom"],
     );
     check("puma = 5", &["model.puma: 5 is not allowed, expected a table"]);
     check(

@@ -2,6 +2,7 @@
 
 mod keep;
 mod locks;
+mod parts;
 mod refused;
 mod theory;
 mod timelines;

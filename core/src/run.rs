@@ -273,6 +273,7 @@ fn shape(topology: &Topology, workload: &Workload, load: &Load, cores: u32) -> S
             Dispatch::InProcess => None,
             Dispatch::SharedQueue => Some(Handout::Queued),
             Dispatch::Accept(_) => Some(Handout::Accepted),
+            Dispatch::Balanced(_) => Some(Handout::Assigned),
         },
         cores,
         gvl_name: topology.gvl.name().to_owned(),

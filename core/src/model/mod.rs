@@ -9,6 +9,7 @@ mod gunicorn;
 mod listing;
 #[expect(clippy::module_inception, reason = "the room is named for its one value")]
 mod model;
+mod nginx;
 mod pitchfork;
 mod pool;
 mod puma;
@@ -28,6 +29,7 @@ pub use custom::{Custom, custom};
 pub use gunicorn::{Gunicorn, WorkerClass, gunicorn};
 pub use listing::{Field, Listing, Record, listing};
 pub use model::Model;
+pub use nginx::{Nginx, nginx};
 pub use pitchfork::{Pitchfork, pitchfork};
 pub use pool::{Pool, pool};
 pub use puma::{Puma, puma};
@@ -48,6 +50,7 @@ const MODELS: &[Record] = &[
     uvicorn::RECORD,
     gunicorn::RECORD,
     apache::RECORD,
+    nginx::RECORD,
     pool::RECORD,
     custom::RECORD,
 ];

@@ -3,6 +3,7 @@
 //! The engines and `report` read it; it is all they know of a model.
 
 use crate::cluster::accept::Accept;
+use crate::cluster::balance::Balance;
 use crate::gvl::Gvl;
 
 /// The shape of a server.
@@ -27,7 +28,7 @@ pub struct Topology {
 }
 
 /// How a request comes to the process that serves it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Dispatch {
     /// There is one process and no master: Puma in single mode, uvicorn with one worker.
     InProcess,
@@ -35,6 +36,9 @@ pub enum Dispatch {
     SharedQueue,
     /// The workers of a master, one or more, accept from one socket, each as the record says.
     Accept(Accept),
+    /// A proxy gives each request to one of the processes as it comes, as the record says; each has a
+    /// queue of its own.
+    Balanced(Balance),
 }
 
 /// How a process serves requests.

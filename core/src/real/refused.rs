@@ -8,7 +8,13 @@ use crate::model::{Dispatch, Topology};
 /// Why the `n`th model cannot run here under the load; nothing where it can.
 pub fn refused(n: usize, topology: &Topology, load: &Load) -> Option<Error> {
     let keeps = load.connections == Connections::KeepAlive;
-    match topology.dispatch {
+    match &topology.dispatch {
+        Dispatch::Balanced(balance) if !balance.is_plain() => Some(Error::invalid(
+            "model",
+            format!("model[{n}] ({})", topology.label),
+            "one nginx worker and no weights, or the simulator: the real engine has one proxy, and \
+             backends that count alike",
+        )),
         Dispatch::Accept(Accept {
             between: Between::Kept(Keep { then: Then::Wait { .. }, .. }),
             ..

@@ -56,7 +56,7 @@ impl Server {
     ) -> Result<Self, Error> {
         match topology.dispatch {
             Dispatch::InProcess => Local::start(topology, workload, timeline).map(Self::Local),
-            Dispatch::SharedQueue | Dispatch::Accept(_) => {
+            Dispatch::SharedQueue | Dispatch::Accept(_) | Dispatch::Balanced(_) => {
                 let kept = load.connections == Connections::KeepAlive;
                 Workers::start(topology, workload, kept, seed, timeline).map(Self::Workers)
             }

@@ -5,6 +5,7 @@ mod custom;
 mod mistakes;
 
 use super::*;
+use crate::cluster::balance::Policy;
 use crate::error::Error;
 use crate::gvl::Gvl;
 use crate::value::{Node, Value};
@@ -71,6 +72,14 @@ fn models_have_shapes_and_labels() {
     );
     check_shape("pitchfork = {}", "pitchfork", (1, 1, Some(1)));
     check_shape("pitchfork = { workers = 4, version = '0.17' }", "pitchfork 0.17", (4, 1, Some(4)));
+    check_shape("nginx = {}", "nginx round-robin: puma", (2, 5, Some(10)));
+    check_shape(
+        "nginx = { backends = 3, policy = 'least-conn', weights = [5, 1, 1], workers = 2, \
+         server = { puma = { threads = 3, ruby = '3.4' } } }",
+        "nginx of 2 workers least-conn weights 5,1,1: puma ruby 3.4",
+        (3, 3, Some(9)),
+    );
+    check_shape("nginx.server.uvicorn = {}", "nginx round-robin: uvicorn async", (2, 1, None));
     check_shape("custom = {}", "custom", (1, 1, Some(1)));
     check_shape(
         "custom = { name = 'iodine', workers = 2, threads = 4 }",
@@ -247,8 +256,18 @@ pub(crate) fn models() -> impl Strategy<Value = Model> {
     );
     let pitchfork = (workers(1), "0\\.[0-9]{1,2}\\.[0-9]")
         .prop_map(|(workers, version)| pitchfork().workers(workers).version(version).into());
+    let policy = prop::sample::select(vec![Policy::RoundRobin, Policy::LeastConn]);
+    let weights = of(proptest::collection::vec(1..=1000_u32, 1..5));
+    let nginx = (1..=1024_u32, policy, weights, 1..=1024_u32, 1..=1024_u32).prop_map(
+        |(backends, policy, weights, workers, threads)| {
+            let backends = weights.as_ref().map_or(backends, |weights| weights.len() as u32);
+            let nginx = nginx().backends(backends).policy(policy).workers(workers);
+            let nginx = nginx.server(super::puma().threads(threads));
+            weights.into_iter().fold(nginx, Nginx::weights).into()
+        },
+    );
     let webrick = (1..=10_000_u32).prop_map(|n| webrick().max_clients(n).into());
-    prop_oneof![puma, unicorn, pitchfork, uvicorn, gunicorn, apache, pool, webrick, custom]
+    prop_oneof![puma, unicorn, pitchfork, uvicorn, gunicorn, apache, pool, webrick, custom, nginx]
 }
 
 fn handlers() -> impl Strategy<Value = Handlers> {

@@ -7,6 +7,7 @@
 mod accept;
 mod client;
 mod event_loop;
+mod front;
 mod keep;
 mod pools;
 mod record;
@@ -17,6 +18,7 @@ mod threads;
 use self::accept::{Acceptor, Connection, Door, Listener, Reactor};
 use self::client::{Client, Turn};
 use self::event_loop::{EventLoop, Loop};
+use self::front::Front;
 use self::pools::Pools;
 use self::request::{RequestId, Requests};
 use self::threads::Thread;
@@ -79,6 +81,8 @@ pub(in crate::sim) struct Server<'a> {
     listener: Option<Listener>,
     /// The users' connections, where they are kept.
     connections: Vec<Connection>,
+    /// The proxy, where there is one.
+    front: Option<Front>,
     /// The master's queue, where it has one.
     queue: Option<VecDeque<RequestId>>,
     /// A thread lives for one request.
@@ -129,6 +133,10 @@ impl<'a> Server<'a> {
                 _ => None,
             },
             connections: vec![Connection::default(); users.unwrap_or(0) as usize],
+            front: match &topology.dispatch {
+                Dispatch::Balanced(balance) => Some(Front::new(balance, seed)),
+                _ => None,
+            },
             queue: (topology.dispatch == Dispatch::SharedQueue).then(VecDeque::new),
             one_request: matches!(
                 topology.serving,
@@ -288,10 +296,12 @@ impl<'a> Server<'a> {
             }
             return;
         }
-        if self.processes[0].event_loop.is_some() {
+        let number = self.backend_for(id);
+        if self.processes[number as usize].event_loop.is_some() {
+            self.requests.at_mut(id).process = number;
             self.resume(id);
         } else {
-            self.enqueue(0, id);
+            self.enqueue(number, id);
         }
     }
 
@@ -318,7 +328,9 @@ impl<'a> Server<'a> {
         let (intended, served) = (request.intended, &request.served);
         let pid = self.has_workers().then(|| pid_of(number));
         self.tally.finished(&Finished { endpoint, intended, at: now, pid, served });
+        let by = request.proxied_by;
         self.requests.end(id);
+        self.proxied(by, number);
         self.answered(number, user);
         if self.queue.is_some() {
             self.processes[number as usize].assigned -= 1;

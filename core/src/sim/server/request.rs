@@ -20,6 +20,8 @@ pub(super) struct Request {
     pub(super) served: Served,
     /// The process that has it.
     pub(super) process: u32,
+    /// The worker of the proxy that has it, where there is one.
+    pub(super) proxied_by: u32,
     /// The connections that it holds.
     pub(super) held: SmallVec<[PoolIndex; 2]>,
     /// The thread that waits for it, where one does.
@@ -63,6 +65,7 @@ impl Requests {
             cursor: Cursor::new(stream),
             served: Served::nothing_yet(),
             process: 0,
+            proxied_by: 0,
             held: SmallVec::new(),
             thread: None,
             sent: true,

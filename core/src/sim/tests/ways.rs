@@ -27,6 +27,10 @@ fn models() -> Vec<Model> {
         "gunicorn = { workers = 2 }",
         "gunicorn = { workers = 2, worker_class = 'gthread', threads = 4 }",
         "gunicorn = { workers = 2, worker_class = 'uvicorn' }",
+        "nginx = { server = { puma = { threads = 3 } } }",
+        "nginx = { backends = 3, policy = 'least-conn', workers = 2, server = { uvicorn = {} } }",
+        "nginx = { weights = [3, 1], server = { uvicorn = { handlers = 'def' } } }",
+        "nginx = { policy = 'least-conn', server = { webrick = {} } }",
         "uvicorn = { handlers = 'def' }",
         "uvicorn = { handlers = 'blocking', workers = 2 }",
     ] {

@@ -5,6 +5,7 @@
 use crate::cluster::accept::Accept;
 use crate::cluster::balance::Balance;
 use crate::gvl::Gvl;
+use std::time::Duration;
 
 /// The shape of a server.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,6 +68,12 @@ pub enum Serving {
 pub enum ThreadsLive {
     /// It serves one request after another.
     Forever,
+    /// The same, but every so often one of them ends that has nothing to do, down to those that are
+    /// there from the start. The real engine's threads stay.
+    Trimmed {
+        /// From one look to the next.
+        every: Duration,
+    },
     /// It is started for a request and ends with it.
     OneRequest,
 }

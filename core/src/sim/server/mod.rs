@@ -14,6 +14,7 @@ mod record;
 mod request;
 mod serving;
 mod threads;
+mod trim;
 
 use self::accept::{Acceptor, Connection, Door, Listener, Reactor};
 use self::client::{Client, Turn};
@@ -22,6 +23,7 @@ use self::front::Front;
 use self::pools::Pools;
 use self::request::{RequestId, Requests};
 use self::threads::Thread;
+use self::trim::Trim;
 use super::kernel::{Kernel, LockId, Record, Tid};
 use crate::clock::Nanos;
 use crate::gvl::ThreadUsage;
@@ -49,6 +51,8 @@ pub(super) enum Timer {
     NoneEnded(u32, u32),
     /// A user's connection has had no request for too long.
     Idle(u32, u32),
+    /// A process looks whether it has a thread too many.
+    Trim(u32),
     /// A thread has waited long enough for the next request of a user's connection.
     NoneFollows(u32, u32),
 }
@@ -99,6 +103,7 @@ struct Process {
     idle: VecDeque<Tid>,
     live: u32,
     threads_max: u32,
+    trim: Trim,
     event_loop: Option<EventLoop>,
     door: Door,
     /// Requests given to it, where the master has the queue.
@@ -165,6 +170,7 @@ impl<'a> Server<'a> {
             idle: VecDeque::new(),
             live: 0,
             threads_max: most,
+            trim: Trim::of(self.topology.serving),
             event_loop: None,
             door: Door::default(),
             assigned: 0,
@@ -241,6 +247,7 @@ impl<'a> Server<'a> {
             Timer::Checkout(id, wait) => self.checkout_late(id, wait),
             Timer::NoneEnded(number, wait) => self.none_ended(number, wait),
             Timer::Idle(user, number) => self.idle_too_long(user, number),
+            Timer::Trim(number) => self.trim(number),
             Timer::NoneFollows(user, number) => self.none_follows(user, number),
         }
     }
@@ -379,7 +386,10 @@ impl<'a> Server<'a> {
         let (ended, waits, cpu) = self.kernel.totals(process.lock);
         let mut threads: Vec<ThreadUsage> = Vec::new();
         let mut served = 0;
-        let threads_of = |(_, (of, _)): &(usize, &(u32, Role))| *of == number;
+        // What those used that have ended is known already.
+        let threads_of = |(_, (of, role)): &(usize, &(u32, Role))| {
+            *of == number && !matches!(role, Role::Thread(Thread::End))
+        };
         for (n, (_, role)) in self.roles.iter().enumerate().filter(threads_of) {
             let name = match role {
                 Role::Thread(_) => {
@@ -396,6 +406,8 @@ impl<'a> Server<'a> {
             // Those that are left are among them.
             let usage = threads.drain(..).fold(ended, |sum, thread| sum + thread.usage);
             threads.push(ThreadUsage { name: "threads".to_owned(), usage });
+        } else if ended.acquisitions > 0 {
+            threads.push(ThreadUsage { name: "threads that ended".to_owned(), usage: ended });
         }
         worker.gvl = GvlUse::of_threads(threads, waits);
         worker.cpu = cpu;

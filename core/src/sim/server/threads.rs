@@ -58,7 +58,7 @@ impl Server<'_> {
                         Done::Now
                     }
                     None => {
-                        at = Thread::Off;
+                        at = if self.is_trimmed(number) { Thread::End } else { Thread::Off };
                         self.kernel.leave(tid, Leave::Idle)
                     }
                 },
@@ -67,6 +67,7 @@ impl Server<'_> {
                     let process = &mut self.processes[number as usize];
                     if process.todo.is_empty() {
                         process.idle.push_back(tid);
+                        self.look_at_the_idle(number);
                         self.kernel.block(tid);
                         Done::Later
                     } else {
@@ -132,6 +133,7 @@ impl Server<'_> {
 
     fn end_thread(&mut self, tid: Tid, number: u32) {
         self.kernel.end_thread(tid);
+        self.roles[tid.0 as usize] = (number, Role::Thread(Thread::End));
         let process = &mut self.processes[number as usize];
         process.live -= 1;
         if !process.todo.is_empty() {

@@ -7,6 +7,7 @@ mod parts;
 mod refused;
 mod theory;
 mod timelines;
+mod trim;
 mod warm_up;
 mod ways;
 

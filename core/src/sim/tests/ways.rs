@@ -248,3 +248,11 @@ fn an_overload_ends_with_an_error() {
         crate::sim::run(&topology, &workload, &load, on(&Machine::default()), 1, &mut |_| {});
     assert!(error.unwrap_err().to_string().contains("under way"));
 }
+
+/// A thread that ended with its request is counted once: one lock is held for as long as there is time.
+#[test]
+fn threads_that_ended_are_counted_once() {
+    let workload = Workload::from([cpu(ms(10))]);
+    let run = run(webrick(), &workload, &closed(1).requests(50), &Machine::ideal(2), 1);
+    assert_eq!((run.elapsed, run.gvl.hold), (ms(500), ms(500)));
+}

@@ -270,7 +270,7 @@ fn shape(topology: &Topology, workload: &Workload, load: &Load, cores: u32) -> S
         think: load.think_mean(),
         keep_alive: load.connections == Connections::KeepAlive,
         handout: match topology.dispatch {
-            Dispatch::InProcess => None,
+            Dispatch::InProcess | Dispatch::Alone(_) => None,
             Dispatch::SharedQueue => Some(Handout::Queued),
             Dispatch::Accept(_) => Some(Handout::Accepted),
             Dispatch::Balanced(_) => Some(Handout::Assigned),

@@ -54,7 +54,8 @@ impl Backoff {
             Self::WhenFull { unit } if busy >= threads => {
                 unit.mul_f64((watched() as f64 + 1.5 * busy as f64) / threads as f64)
             }
-            Self::WhenFull { .. } => Duration::ZERO,
+            Self::WhenFullFor { length } if busy >= threads => length,
+            Self::WhenFull { .. } | Self::WhenFullFor { .. } => Duration::ZERO,
             Self::Proportional { most } => {
                 let full = 25 * threads;
                 most.mul_f64(busy.min(full) as f64 / full as f64)
@@ -90,6 +91,11 @@ pub enum Backoff {
     WhenFull {
         /// 100 us.
         unit: Duration,
+    },
+    /// Sleeps so long where every thread is busy (the same in single mode).
+    WhenFullFor {
+        /// 100 us.
+        length: Duration,
     },
     /// Sleeps `most x min(busy, 25 x threads) / (25 x threads)` where anything is under way or
     /// queued (Puma from 7.0.4 on).

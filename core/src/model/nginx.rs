@@ -142,7 +142,7 @@ fn read(fields: &Fields<'_>) -> Option<Model> {
 
 fn read_server(node: &Node<'_>) -> Option<Model> {
     let model = Model::read(node, &[])?;
-    if model.topology_on(MANY).dispatch == Dispatch::InProcess {
+    if !model.topology_on(MANY).dispatch.has_workers() {
         return Some(model);
     }
     node.refuse_as(

@@ -1,9 +1,9 @@
 //! `puma`: worker processes with a pool of threads each, under CRuby's lock.
 //!
 //! Threads are started as requests come, and one without a request ends every 30 s, down to
-//! `min_threads`; in the real engine they stay. In single mode nothing is accepted, and versions do
-//! not differ: the waits there of 6.0 to 6.4 and of 7.0.0 to 7.0.3 are left out. With workers they do,
-//! see `accept`.
+//! `min_threads`; in the real engine they stay. A process accepts and keeps connections as its version
+//! does, see `accept`. Differs from Puma: in single mode the real engine accepts nothing, and gives
+//! requests to the threads directly.
 
 mod accept;
 
@@ -208,7 +208,7 @@ impl ModelKind for Puma {
                 threads_live: ThreadsLive::Trimmed { every: TRIM },
             },
             dispatch: match workers.count {
-                0 => Dispatch::InProcess,
+                0 => Dispatch::Alone(accept::of(&self.version, self.queue_requests, 0)),
                 n => Dispatch::Accept(accept::of(&self.version, self.queue_requests, n)),
             },
         }

@@ -55,7 +55,9 @@ impl Workers {
                 model::Dispatch::Balanced(Balance { policy: Policy::LeastConn, .. }) => {
                     Dispatch::LeastBusy
                 }
-                model::Dispatch::SharedQueue | model::Dispatch::InProcess => Dispatch::SharedQueue,
+                model::Dispatch::SharedQueue
+                | model::Dispatch::InProcess
+                | model::Dispatch::Alone(_) => Dispatch::SharedQueue,
             })
             .app(job.to_text())
             .bytes_max(usize::MAX)

@@ -21,7 +21,7 @@ const THENS: &[(&str, Then)] = &[
 const BURST_MAX: i64 = 65_535;
 const REQUESTS_MAX: i64 = 1_000_000_000;
 const BACKOFF_ALLOWED: &str =
-    "\"none\", or a table of until_one_ends, when_full or proportional, a duration each";
+    "\"none\", or a table of until_one_ends, when_full, when_full_for or proportional, a duration";
 const BETWEEN_ALLOWED: &str = "\"closed\", \"watched\", or a table of held_by_thread, a duration, or \
                                of then and requests_max";
 const THEN_ALLOWED: &str = "\"watch\", \"queue\", \"serve-where-one-waits\", or a table of wait, \
@@ -89,7 +89,7 @@ fn read_backoff(node: &Node<'_>, wait: Option<AcceptWait>) -> Option<Backoff> {
     if !matches!(node.value(), Value::Table(_)) {
         return node.refuse(BACKOFF_ALLOWED);
     }
-    let fields = node.table(&["until_one_ends", "when_full", "proportional"])?;
+    let fields = node.table(&["until_one_ends", "when_full", "when_full_for", "proportional"])?;
     let mut all = fields.iter();
     let (Some((key, length)), None) = (all.next(), all.next()) else {
         return node.refuse(BACKOFF_ALLOWED);
@@ -98,6 +98,7 @@ fn read_backoff(node: &Node<'_>, wait: Option<AcceptWait>) -> Option<Backoff> {
     Some(match key {
         "until_one_ends" => Backoff::UntilOneEnds { most: length },
         "when_full" => Backoff::WhenFull { unit: length },
+        "when_full_for" => Backoff::WhenFullFor { length },
         _ => Backoff::Proportional { most: length },
     })
 }
@@ -107,6 +108,7 @@ fn backoff_value(backoff: Backoff) -> Value {
         Backoff::None => Value::text("none"),
         Backoff::UntilOneEnds { most } => span("until_one_ends", most),
         Backoff::WhenFull { unit } => span("when_full", unit),
+        Backoff::WhenFullFor { length } => span("when_full_for", length),
         Backoff::Proportional { most } => span("proportional", most),
     }
 }

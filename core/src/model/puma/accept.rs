@@ -1,13 +1,14 @@
 //! How a worker of Puma accepts, by version.
 //!
-//! Each accepts from the master's socket; versions differ in what a busy worker does before
+//! Each accepts from the master's socket, or from its own in single mode; versions differ in what a busy
+//! one does before
 //! (`Server#handle_servers` in lib/puma/server.rb, `ThreadPool` in lib/puma/thread_pool.rb):
 //!
 //! | version | every thread busy | any request under way |
 //! |---|---|---|
 //! | 5.0 to 5.6.9 | does not accept | accepts: `wait_for_less_busy_worker` is off by default |
-//! | 6.0.0 to 6.6.1 | does not accept | waits for one to end, 5 ms at most |
-//! | 7.0.0 to 7.0.3 | sleeps 0.1 ms x (reactor + 1.5 x busy) / threads | accepts |
+//! | 6.0.0 to 6.6.1 | does not accept | waits for one to end, 5 ms at most; from 6.5.0 on not in single mode |
+//! | 7.0.0 to 7.0.3 | sleeps 0.1 ms x (reactor + 1.5 x busy) / threads, in single mode 0.1 ms | accepts |
 //! | 7.0.4 to 8.0.2 | as beside | sleeps 5 ms x busy / (25 x threads), if there are siblings |
 //! | main (puma#3969) | as 8.0.2; as 5.6.9 without `queue_requests` | as 8.0.2, or accepts |
 //!
@@ -41,7 +42,7 @@ const IN_A_ROW: u32 = 10;
 /// (lib/puma/request.rb, 7.0.0 to 8.0.2): the thousandth is its last.
 const REQUESTS_MAX: u32 = 1000;
 
-/// The record of each of so many workers.
+/// The record of each of so many workers; 0 is single mode.
 pub(super) fn of(version: &str, queue_requests: bool, workers: u32) -> Accept {
     let from = |major, minor, patch| version::from(version, [major, minor, patch]);
     let gate = !from(7, 0, 0) || (version == version::MAIN && !queue_requests);
@@ -53,8 +54,11 @@ pub(super) fn of(version: &str, queue_requests: bool, workers: u32) -> Accept {
             false => Backoff::None,
         }
     } else if from(7, 0, 0) {
-        Backoff::WhenFull { unit: WHEN_FULL }
-    } else if from(6, 0, 0) {
+        match workers {
+            0 => Backoff::WhenFullFor { length: WHEN_FULL },
+            _ => Backoff::WhenFull { unit: WHEN_FULL },
+        }
+    } else if from(6, 0, 0) && (workers >= 1 || !from(6, 5, 0)) {
         Backoff::UntilOneEnds { most: LESS_BUSY }
     } else {
         Backoff::None

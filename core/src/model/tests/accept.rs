@@ -14,7 +14,12 @@ fn check_accept(toml: &str, expected: Accept) {
 
 #[test]
 fn one_process_is_not_a_cluster_of_one() {
-    for single in ["puma = {}", "pool = {}", "webrick = {}", "uvicorn = {}"] {
+    for single in ["puma = {}", "puma = { version = '5.0', queue_requests = false }"] {
+        let topology = of_toml(single).unwrap().topology();
+        assert!(matches!(topology.dispatch, Dispatch::Alone(_)), "{single}");
+        assert!(!topology.dispatch.has_workers(), "{single}");
+    }
+    for single in ["pool = {}", "webrick = {}", "uvicorn = {}"] {
         check_dispatch(single, Dispatch::InProcess);
     }
     check_dispatch("pool = { workers = 1 }", Dispatch::SharedQueue);
@@ -45,6 +50,12 @@ fn a_busy_worker_of_puma_accepts_as_its_version_does() {
         (2, "6.0.0", true, true, until_one_ends),
         (1, "6.6.1", true, true, until_one_ends),
         (2, "6.6.1", false, true, until_one_ends),
+        (0, "5.6.9", true, true, Backoff::None),
+        (0, "6.4.3", true, true, until_one_ends),
+        (0, "6.5.0", true, true, Backoff::None),
+        (0, "7.0.3", true, false, Backoff::WhenFullFor { length: Duration::from_micros(100) }),
+        (0, "7.0.4", true, false, Backoff::None),
+        (0, "main", false, true, Backoff::None),
         (2, "7.0", true, false, when_full),
         (1, "7.0.3", true, false, when_full),
         (2, "7.0.4", true, false, proportional),
@@ -59,9 +70,7 @@ fn a_busy_worker_of_puma_accepts_as_its_version_does() {
             "puma = {{ workers = {workers}, version = '{version}', \
              queue_requests = {queue_requests} }}"
         );
-        let Dispatch::Accept(accept) = of_toml(&toml).unwrap().topology().dispatch else {
-            panic!("{toml}")
-        };
+        let accept = of_toml(&toml).unwrap().topology().dispatch.accept().unwrap();
         assert_eq!(matches!(accept.between, Between::Kept(_)), queue_requests, "{toml}");
         let between = accept.between;
         let wait = AcceptWait::Herd;

@@ -12,6 +12,7 @@ pub(super) fn accepts() -> impl Strategy<Value = Accept> {
         Just(Backoff::None),
         length().prop_map(|most| Backoff::UntilOneEnds { most }),
         length().prop_map(|unit| Backoff::WhenFull { unit }),
+        length().prop_map(|length| Backoff::WhenFullFor { length }),
         length().prop_map(|most| Backoff::Proportional { most }),
     ];
     let room = prop::sample::select(vec![Room::Always, Room::WhereOthersWait]);
@@ -143,7 +144,7 @@ fn parts_that_do_not_fit_are_refused() {
     refused(
         "accept = { backoff = { when_full = '1ms', proportional = '1ms' } }",
         "accept.backoff: a table of {when_full, proportional} is not allowed, expected \"none\", or a \
-         table of until_one_ends, when_full or proportional, a duration each",
+         table of until_one_ends, when_full, when_full_for or proportional, a duration",
     );
 }
 

@@ -133,10 +133,7 @@ impl<'a> Server<'a> {
             requests: Requests::default(),
             client: Client::of(machine),
             tally: Tally::new(workload, 0, false),
-            listener: match topology.dispatch {
-                Dispatch::Accept(accept) => Some(Listener::new(accept)),
-                _ => None,
-            },
+            listener: topology.dispatch.accept().map(Listener::new),
             connections: vec![Connection::default(); users.unwrap_or(0) as usize],
             front: match &topology.dispatch {
                 Dispatch::Balanced(balance) => Some(Front::new(balance, seed)),
@@ -210,7 +207,7 @@ impl<'a> Server<'a> {
 
     /// Whether there is a master, whose workers are told apart.
     fn has_workers(&self) -> bool {
-        self.topology.dispatch != Dispatch::InProcess
+        self.topology.dispatch.has_workers()
     }
 
     /// The machine that it runs on.

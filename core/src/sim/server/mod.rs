@@ -8,6 +8,7 @@ mod accept;
 mod client;
 mod event_loop;
 mod front;
+mod interlock;
 mod keep;
 mod pools;
 mod record;
@@ -20,6 +21,7 @@ use self::accept::{Acceptor, Connection, Door, Listener, Reactor};
 use self::client::{Client, Turn};
 use self::event_loop::{EventLoop, Loop};
 use self::front::Front;
+use self::interlock::Interlock;
 use self::pools::Pools;
 use self::request::{RequestId, Requests};
 use self::threads::Thread;
@@ -97,6 +99,7 @@ pub(in crate::sim) struct Server<'a> {
 struct Process {
     lock: LockId,
     pools: Pools,
+    interlock: Interlock,
     /// Requests for its threads.
     todo: VecDeque<RequestId>,
     /// Threads without a request, the longest idle first.
@@ -163,6 +166,7 @@ impl<'a> Server<'a> {
         self.processes.push(Process {
             lock,
             pools: Pools::new(&self.workload.pools),
+            interlock: Interlock::default(),
             todo: VecDeque::new(),
             idle: VecDeque::new(),
             live: 0,
@@ -327,6 +331,7 @@ impl<'a> Server<'a> {
         while let Some(pool) = self.requests.at_mut(id).held.pop() {
             self.give_back(id, pool);
         }
+        self.leave_interlock(id);
         let request = self.requests.at(id);
         let (endpoint, user, number) = (request.endpoint, request.user, request.process);
         let (intended, served) = (request.intended, &request.served);

@@ -4,7 +4,7 @@ use crate::clock::Nanos;
 use crate::load::Arrival;
 use crate::measure::Served;
 use crate::sim::kernel::Tid;
-use crate::workload::{Cursor, PoolIndex};
+use crate::workload::{Cursor, Inside, PoolIndex};
 use smallvec::SmallVec;
 
 /// A request under way; taken again after it ended.
@@ -24,6 +24,8 @@ pub(super) struct Request {
     pub(super) proxied_by: u32,
     /// The connections that it holds.
     pub(super) held: SmallVec<[PoolIndex; 2]>,
+    /// How it is inside of its process's interlock, where it is.
+    pub(super) inside: Option<Inside>,
     /// The thread that waits for it, where one does.
     pub(super) thread: Option<Tid>,
     /// The client has sent it.
@@ -67,6 +69,7 @@ impl Requests {
             process: 0,
             proxied_by: 0,
             held: SmallVec::new(),
+            inside: None,
             thread: None,
             sent: true,
             watched: false,

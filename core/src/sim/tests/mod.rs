@@ -2,6 +2,7 @@
 
 mod alone;
 mod front;
+mod interlock;
 mod keep;
 mod locks;
 mod parts;

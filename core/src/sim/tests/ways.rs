@@ -3,7 +3,7 @@
 use super::*;
 use crate::load::{closed, open};
 use crate::model::{apache, puma, unicorn, uvicorn, webrick};
-use crate::workload::{Pool, checkout, cpu, exp, fail, hold, io, ms, native, us};
+use crate::workload::{Interlock, Pool, checkout, cpu, exp, fail, hold, io, ms, native, us};
 
 /// Every model, sometimes several ways.
 fn models() -> Vec<Model> {
@@ -75,6 +75,18 @@ fn every_request_ends_once() {
                 let cpu = all.demand.cpu;
                 assert!(run.cpu >= cpu, "{label}: {:?} of {cpu:?}", run.cpu);
             }
+        }
+    }
+}
+
+/// So does every request inside of an interlock.
+#[test]
+fn every_request_leaves_the_interlock() {
+    let workload = workload().interlock(Interlock::new(exp(ms(5)), 0.05));
+    for model in models() {
+        for load in [closed(10).requests(400), closed(10).requests(400).keep_alive()] {
+            let run = run(model.clone(), &workload, &load, &Machine::default(), 1);
+            assert_eq!((run.overall("all").ok(), run.unfinished), (400, 0), "{model:?}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! How a proxy chooses the backend of a request, as data and as a pure state machine.
 //!
-//! Models fill a [`Balance`]; the simulator's proxy asks [`Peers`], and the cluster's desk takes turns by
-//! [`smooth`]. After nginx 1.30 (`ngx_http_upstream_get_peer` in ngx_http_upstream_round_robin.c,
+//! Models fill a [`Balance`]; the simulator's proxy asks `Peers`, and the cluster's desk takes turns by
+//! `smooth`. After nginx 1.30 (`ngx_http_upstream_get_peer` in ngx_http_upstream_round_robin.c,
 //! `ngx_http_upstream_get_least_conn_peer` in ngx_http_upstream_least_conn_module.c).
 
 /// How a proxy chooses.

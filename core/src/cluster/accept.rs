@@ -161,3 +161,31 @@ pub enum Room {
     /// every thread is busy and another connection waits to be accepted (Puma 5.3.2 to 6).
     WhereOthersWait,
 }
+
+#[cfg(test)]
+#[cfg(not(model_check))]
+mod tests {
+    use super::*;
+
+    fn check(backoff: Backoff, busy: u64, expected: Option<Pause>) {
+        assert_eq!(backoff.pause(busy, || 3, 2), expected, "{backoff:?} {busy}");
+    }
+
+    /// Of two threads, with three connections watched.
+    #[test]
+    fn a_busy_worker_pauses_by_its_record() {
+        let (ms, us) = (Duration::from_millis, Duration::from_micros);
+        check(Backoff::None, 9, None);
+        check(Backoff::UntilOneEnds { most: ms(5) }, 0, None);
+        check(Backoff::UntilOneEnds { most: ms(5) }, 1, Some(Pause::OneEnds(ms(5))));
+        check(Backoff::WhenFull { unit: us(100) }, 1, None);
+        // 100 us x (3 + 1.5 x 2) / 2.
+        check(Backoff::WhenFull { unit: us(100) }, 2, Some(Pause::Sleep(us(300))));
+        check(Backoff::WhenFullFor { length: us(100) }, 1, None);
+        check(Backoff::WhenFullFor { length: us(100) }, 2, Some(Pause::Sleep(us(100))));
+        check(Backoff::WhenFullFor { length: us(100) }, 40, Some(Pause::Sleep(us(100))));
+        check(Backoff::Proportional { most: ms(5) }, 0, None);
+        check(Backoff::Proportional { most: ms(5) }, 1, Some(Pause::Sleep(us(100))));
+        check(Backoff::Proportional { most: ms(5) }, 90, Some(Pause::Sleep(ms(5))));
+    }
+}

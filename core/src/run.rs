@@ -5,7 +5,7 @@
 
 use crate::cluster::{self, App};
 use crate::error::Error;
-use crate::experiment::Experiment;
+use crate::experiment::{Entry, Experiment};
 use crate::load::{Connections, Load, WarmUp};
 use crate::measure::{Begin, Handout, Offered, Shape};
 use crate::model::{Dispatch, Handlers, Model, Serving, Topology};
@@ -167,7 +167,13 @@ impl Experiment {
                 "\"auto\"",
                 "a duration or a number of requests: a run in real time is not the same twice",
             )),
-            (Engine::Real | Engine::Sim, _) => Ok(()),
+            (Engine::Real, _) => {
+                let refused = |(n, entry): (usize, &Entry)| {
+                    real::refused(n, &entry.model.topology(), &self.load)
+                };
+                self.models.iter().enumerate().find_map(refused).map_or(Ok(()), Err)
+            }
+            (Engine::Sim, _) => Ok(()),
         }
     }
 
@@ -264,9 +270,10 @@ fn shape(topology: &Topology, workload: &Workload, load: &Load, cores: u32) -> S
         think: load.think_mean(),
         keep_alive: load.connections == Connections::KeepAlive,
         handout: match topology.dispatch {
-            Dispatch::InProcess => None,
+            Dispatch::InProcess | Dispatch::Alone(_) => None,
             Dispatch::SharedQueue => Some(Handout::Queued),
             Dispatch::Accept(_) => Some(Handout::Accepted),
+            Dispatch::Balanced(_) => Some(Handout::Assigned),
         },
         cores,
         gvl_name: topology.gvl.name().to_owned(),

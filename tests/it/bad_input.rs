@@ -171,7 +171,8 @@ fn loads_without_users_or_an_end_are_refused() {
 
 #[test]
 fn unknown_models_locks_and_versions_are_told_with_the_known_ones() {
-    let models = "puma, unicorn, webrick, uvicorn, gunicorn, apache, pool";
+    let models =
+        "puma, unicorn, pitchfork, webrick, uvicorn, gunicorn, apache, nginx, pool, custom";
     check_model(
         "pumma = { threads = 2 }",
         &[&not("model[0]", "a table of {pumma}", &format!("a model: one of {models}"))],

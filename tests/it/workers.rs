@@ -9,11 +9,19 @@ use gvl_lab::{Engine, ErrorKind, Experiment};
 use serde_json::Value as Json;
 
 /// Each way of handing requests over; the number of workers is the second number here.
-const MODELS: [(&str, u64); 11] = [
+const MODELS: [(&str, u64); 15] = [
     ("puma = { workers = 2, threads = 3 }", 2),
-    ("puma = { workers = 3, threads = 2, version = '6.6.1' }", 3),
+    ("puma = { workers = 3, threads = 2, version = '7.0.4' }", 3),
     ("puma = { workers = 1, threads = 2 }", 1),
     ("unicorn = { workers = 3 }", 3),
+    ("pitchfork = { workers = 2 }", 2),
+    ("nginx = { policy = 'least-conn', server = { puma = { threads = 2 } } }", 2),
+    ("nginx = { backends = 3, server = { uvicorn = {} } }", 3),
+    (
+        "custom = { workers = 3, threads = 2, accept = { only_when_free = true, \
+         backoff = { until_one_ends = '5ms' }, between = { then = 'watch', requests_max = 3 } } }",
+        3,
+    ),
     ("gunicorn = { workers = 2 }", 2),
     ("gunicorn = { workers = 2, threads = 3, worker_class = 'gthread' }", 2),
     ("gunicorn = { worker_class = 'uvicorn' }", 1),

@@ -54,7 +54,8 @@ impl Backoff {
             Self::WhenFull { unit } if busy >= threads => {
                 unit.mul_f64((watched() as f64 + 1.5 * busy as f64) / threads as f64)
             }
-            Self::WhenFull { .. } => Duration::ZERO,
+            Self::WhenFullFor { length } if busy >= threads => length,
+            Self::WhenFull { .. } | Self::WhenFullFor { .. } => Duration::ZERO,
             Self::Proportional { most } => {
                 let full = 25 * threads;
                 most.mul_f64(busy.min(full) as f64 / full as f64)
@@ -91,6 +92,11 @@ pub enum Backoff {
         /// 100 us.
         unit: Duration,
     },
+    /// Sleeps so long where every thread is busy (the same in single mode).
+    WhenFullFor {
+        /// 100 us.
+        length: Duration,
+    },
     /// Sleeps `most x min(busy, 25 x threads) / (25 x threads)` where anything is under way or
     /// queued (Puma from 7.0.4 on).
     Proportional {
@@ -112,4 +118,74 @@ pub enum Between {
         /// The longest wait.
         most: Duration,
     },
+    /// It is kept by rules, and looked at by the thread that has just answered over it (Puma).
+    Kept(Keep),
+}
+
+/// The rules by which a connection is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Keep {
+    /// The most requests of one connection, which is closed after the last; `None`: any number.
+    pub requests_max: Option<u32>,
+    /// What the thread does with it.
+    pub then: Then,
+}
+
+/// What a thread does with the connection that it has just answered over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Then {
+    /// It has it watched (Puma 7.0.0 to 7.0.3).
+    Watch,
+    /// A request that is there already goes to the end of the queue, and a connection without one
+    /// is watched (Puma 7.0.4 to 7.0.x).
+    Queue,
+    /// The same, but where another thread waits it serves the request itself (Puma from 7.1 on).
+    ServeWhereOneWaits,
+    /// It waits for the next request and serves it; what sends none in time is watched (Puma 5 and 6).
+    Wait {
+        /// The longest wait.
+        most: Duration,
+        /// After so many requests in a row it makes room.
+        in_a_row: u32,
+        /// For whom it does.
+        room: Room,
+    },
+}
+
+/// For whom a thread makes room that has served many requests of one connection in a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Room {
+    /// For anyone: the connection is watched (Puma 5.0 to 5.3.1).
+    Always,
+    /// For who waits: the connection is watched where a request is queued, and closed where besides
+    /// every thread is busy and another connection waits to be accepted (Puma 5.3.2 to 6).
+    WhereOthersWait,
+}
+
+#[cfg(test)]
+#[cfg(not(model_check))]
+mod tests {
+    use super::*;
+
+    fn check(backoff: Backoff, busy: u64, expected: Option<Pause>) {
+        assert_eq!(backoff.pause(busy, || 3, 2), expected, "{backoff:?} {busy}");
+    }
+
+    /// Of two threads, with three connections watched.
+    #[test]
+    fn a_busy_worker_pauses_by_its_record() {
+        let (ms, us) = (Duration::from_millis, Duration::from_micros);
+        check(Backoff::None, 9, None);
+        check(Backoff::UntilOneEnds { most: ms(5) }, 0, None);
+        check(Backoff::UntilOneEnds { most: ms(5) }, 1, Some(Pause::OneEnds(ms(5))));
+        check(Backoff::WhenFull { unit: us(100) }, 1, None);
+        // 100 us x (3 + 1.5 x 2) / 2.
+        check(Backoff::WhenFull { unit: us(100) }, 2, Some(Pause::Sleep(us(300))));
+        check(Backoff::WhenFullFor { length: us(100) }, 1, None);
+        check(Backoff::WhenFullFor { length: us(100) }, 2, Some(Pause::Sleep(us(100))));
+        check(Backoff::WhenFullFor { length: us(100) }, 40, Some(Pause::Sleep(us(100))));
+        check(Backoff::Proportional { most: ms(5) }, 0, None);
+        check(Backoff::Proportional { most: ms(5) }, 1, Some(Pause::Sleep(us(100))));
+        check(Backoff::Proportional { most: ms(5) }, 90, Some(Pause::Sleep(ms(5))));
+    }
 }

@@ -5,6 +5,7 @@
 //! than they are. Invariants: a task is in one queue, or counted as sent, or unknown here; where
 //! the shared queue is not empty, no open lane has room.
 
+use super::balance;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -18,7 +19,8 @@ pub enum Dispatch {
     /// One queue in the master; a worker takes the next task when it has a free slot.
     #[default]
     SharedQueue,
-    /// Each task goes at once to the worker that has the fewest, per slot.
+    /// Each task goes at once to the worker that has the fewest, per slot; those that have as few
+    /// take turns.
     LeastBusy,
     /// Each task goes at once to the next worker in turn.
     RoundRobin,
@@ -63,6 +65,8 @@ struct Lane {
     run_ns: Option<u64>,
     /// Was asked to give back what has not begun, and has not answered.
     recalled: bool,
+    /// How near its turn is among those with as few tasks.
+    turn: i64,
 }
 
 impl Lanes {
@@ -81,6 +85,7 @@ impl Lanes {
             open: true,
             run_ns: None,
             recalled: false,
+            turn: 0,
         });
         if self.assigns() {
             let waiting: Vec<_> = self.shared.drain(..).collect();
@@ -229,7 +234,13 @@ impl Lanes {
                 self.turn = next.map_or(0, |n| n + 1);
                 next
             }
-            _ => open().min_by(|a, b| self.lanes[*a].load().total_cmp(&self.lanes[*b].load())),
+            _ => {
+                let least = open().map(|n| self.lanes[n].load()).min_by(f64::total_cmp);
+                let fewest = |lane: &Lane| lane.open && Some(lane.load()) == least;
+                let lanes = self.lanes.iter_mut().enumerate();
+                let ties = lanes.filter(|(_, lane)| fewest(lane));
+                balance::smooth(ties.map(|(n, lane)| (n, 1, &mut lane.turn)))
+            }
         };
         match place {
             Some(n) => self.lanes[n].own.push_back(task),
@@ -307,11 +318,11 @@ mod tests {
     fn the_least_busy_worker_gets_the_task_and_keeps_it() {
         let mut lanes = two(Dispatch::LeastBusy, 1);
         assert_eq!(submit(&mut lanes, 0..4), [Some(A), Some(B), None, None]);
-        lanes.ended(B, 10, None);
-        // Task 2 is A's, though B is free sooner.
-        assert_eq!((lanes.take(B), lanes.take(B)), (Some(3), None));
         lanes.ended(A, 10, None);
-        assert_eq!(lanes.take(A), Some(2));
+        // Task 2 is B's, whose turn it was, though A is free sooner.
+        assert_eq!((lanes.take(A), lanes.take(A)), (Some(3), None));
+        lanes.ended(B, 10, None);
+        assert_eq!(lanes.take(B), Some(2));
     }
 
     #[test]

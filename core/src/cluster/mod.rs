@@ -8,6 +8,7 @@
 pub mod accept;
 mod app;
 mod backoff;
+pub mod balance;
 mod builder;
 mod client;
 #[expect(clippy::module_inception, reason = "the room is named for its one value")]

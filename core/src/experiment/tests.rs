@@ -1,10 +1,11 @@
 //! The front door: documents, files and builders in, the same experiment or mistakes out.
 
 use super::*;
+use crate::cluster::balance::Policy;
 use crate::error::ErrorKind;
 use crate::load::{Load, WarmUp, closed, open};
 use crate::machine::Machine;
-use crate::model::{Model, pool, puma};
+use crate::model::{Model, Nginx, nginx, pool, puma};
 use crate::workload::{Endpoint, Step, Workload, cpu, exp, io, ms, repeat};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -101,7 +102,7 @@ fn every_mistake_is_told_in_one_pass() {
             "load.closed.users: 0 is not allowed, expected a whole number in 1..=1000000",
             "load.closed.requests: -1 is not allowed, expected a whole number in 1..=100000000",
             "model[0]: a table of {passenger} is not allowed, expected a model: one of puma, \
-             unicorn, webrick, uvicorn, gunicorn, apache, pool",
+             unicorn, pitchfork, webrick, uvicorn, gunicorn, apache, nginx, pool, custom",
             "model[1].puma.threads: 0 is not allowed, expected a whole number in 1..=1024",
             "model[1].published.x: NaN is not allowed, expected a finite number, 0 or more",
             "model[2]: 5 is not allowed, expected a model such as { puma = { threads = 5 } }",
@@ -353,6 +354,44 @@ fn a_warm_up_is_found_in_virtual_time_alone() {
         "warmup: \"auto\" is not allowed, expected a duration or a number of requests: a run in real \
          time is not the same twice"
     );
+}
+
+#[test]
+fn a_proxy_that_counts_apart_is_only_simulated() {
+    let told = |nginx: Nginx| {
+        let experiment = Experiment::new(nginx).workload([io(ms(1))]);
+        let experiment = experiment.load(closed(1).requests(9));
+        experiment.check_for(crate::Engine::Sim).unwrap();
+        experiment.check_for(crate::Engine::Real).map_err(|error| error.to_string())
+    };
+    assert_eq!(told(nginx().policy(Policy::LeastConn).weights([1, 1])), Ok(()));
+    let expected = |label| {
+        Err(format!(
+            "model: model[0] ({label}) is not allowed, expected one nginx worker and no weights, or the \
+             simulator: the real engine has one proxy, and backends that count alike"
+        ))
+    };
+    assert_eq!(told(nginx().weights([2, 1])), expected("nginx round-robin weights 2,1: puma"));
+    assert_eq!(told(nginx().workers(2)), expected("nginx of 2 workers round-robin: puma"));
+}
+
+#[test]
+fn a_thread_that_waits_at_its_connection_is_only_simulated() {
+    let of = |version| puma().workers(2).version(version);
+    let experiment =
+        |version, load| Experiment::new(puma()).model(of(version)).workload([io(ms(1))]).load(load);
+    let kept = closed(1).requests(9).keep_alive();
+    let told = experiment("6.6.1", kept.clone()).check_for(crate::Engine::Real).unwrap_err();
+    assert_eq!(
+        told.to_string(),
+        "load.connections: \"keep-alive\" is not allowed, expected \"new\", or the simulator, with \
+         model[1] (puma 6.6.1): its threads wait at the connection that they have answered over, \
+         which is only simulated"
+    );
+    assert!(experiment("6.6.1", kept.clone()).check_for(crate::Engine::Sim).is_ok());
+    assert!(experiment("8.0.2", kept).check_for(crate::Engine::Real).is_ok());
+    let new = closed(1).requests(9);
+    assert!(experiment("6.6.1", new).check_for(crate::Engine::Real).is_ok());
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {

@@ -74,7 +74,11 @@ impl Served {
             Action::Io(d) => (d, zero, zero, zero),
             Action::Native(d) => (d, d, zero, zero),
             Action::Hold(d) => (d, zero, d, d),
-            Action::Checkout(_) | Action::Checkin(_) | Action::Fail(_) => (zero, zero, zero, zero),
+            Action::Checkout(_)
+            | Action::Checkin(_)
+            | Action::Enter(_)
+            | Action::Leave
+            | Action::Fail(_) => (zero, zero, zero, zero),
         };
         self.demand.add(Demand { service, cpu, locked, held });
         match action {

@@ -3,10 +3,13 @@
 //! Read at 23.0.0 and 27.0.1 (gunicorn/workers/sync.py, gthread.py; when `gthread` accepts at 20.0.4,
 //! 24.0.0, 25.2.0 and 26.0.0 too), the class `uvicorn` at uvicorn-worker 0.4.0.
 //!
+//! A `gthread` worker accepts however many requests wait for its threads: no version looks at them. What
+//! 23 stops polling for, and 24 takes the listener off for, is `worker_connections` (1000), open ones.
+//!
 //! Differs from gunicorn: versions do not differ. 23 watches a new connection until its request is
 //! there, 24 gives it to a thread at once, which matters for connections that stay silent; here the
-//! request follows at once. A `gthread` worker takes any number of connections (`worker_connections`
-//! is 1000), and no worker is killed for being silent (`timeout`).
+//! request follows at once. A `gthread` worker takes any number of connections, and no worker is killed
+//! for being silent (`timeout`).
 
 mod class;
 

@@ -4,10 +4,13 @@
 //! To add a model, write its file and add its record to `MODELS`.
 
 mod apache;
+mod custom;
 mod gunicorn;
 mod listing;
 #[expect(clippy::module_inception, reason = "the room is named for its one value")]
 mod model;
+mod nginx;
+mod pitchfork;
 mod pool;
 mod puma;
 mod slices;
@@ -22,9 +25,12 @@ mod workers;
 pub(crate) mod tests;
 
 pub use apache::{Apache, Mpm, apache};
+pub use custom::{Custom, custom};
 pub use gunicorn::{Gunicorn, WorkerClass, gunicorn};
 pub use listing::{Field, Listing, Record, listing};
 pub use model::Model;
+pub use nginx::{Nginx, nginx};
+pub use pitchfork::{Pitchfork, pitchfork};
 pub use pool::{Pool, pool};
 pub use puma::{Puma, puma};
 pub use topology::{Dispatch, Handlers, Serving, ThreadsLive, Topology};
@@ -39,11 +45,14 @@ use model::ModelKind;
 const MODELS: &[Record] = &[
     puma::RECORD,
     unicorn::RECORD,
+    pitchfork::RECORD,
     webrick::RECORD,
     uvicorn::RECORD,
     gunicorn::RECORD,
     apache::RECORD,
+    nginx::RECORD,
     pool::RECORD,
+    custom::RECORD,
 ];
 
 /// The most worker processes of a model.

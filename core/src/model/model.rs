@@ -90,6 +90,11 @@ impl Model {
         self.0.topology(&|| Cpus::of_machine(cores))
     }
 
+    /// Lowers it as [`Model::topology`], where `on` tells of the machine's processors.
+    pub(super) fn lowered(&self, on: &dyn Fn() -> Cpus) -> Topology {
+        self.0.topology(on)
+    }
+
     pub(super) fn of(kind: impl ModelKind + 'static) -> Self {
         Self(Arc::new(kind))
     }

@@ -1,7 +1,9 @@
 //! `puma`: worker processes with a pool of threads each, under CRuby's lock.
 //!
-//! In single mode nothing is accepted, and versions do not differ: the waits there of 6.0 to 6.4
-//! and of 7.0.0 to 7.0.3 are left out. With workers they do, see `accept`.
+//! Threads are started as requests come, and one without a request ends every 30 s, down to
+//! `min_threads`; in the real engine they stay. A process accepts and keeps connections as its version
+//! does, see `accept`. Differs from Puma: in single mode the real engine accepts nothing, and gives
+//! requests to the threads directly.
 
 mod accept;
 
@@ -52,6 +54,8 @@ pub(super) const RECORD: Record = Record {
 const THREADS: u32 = 5;
 /// `min_threads` of the same table.
 const MIN_THREADS: u32 = 0;
+/// `auto_trim_time` (lib/puma/configuration.rb, 5.0 to 8.0.2).
+const TRIM: Duration = Duration::from_secs(30);
 const VERSION: &str = "8.0.2";
 const VERSION_ALLOWED: &str =
     "a Puma version from 5.0 to 8.x as text, such as \"8.0.2\", or \"main\"";
@@ -201,10 +205,10 @@ impl ModelKind for Puma {
             serving: Serving::Pool {
                 min_threads: self.min_threads.or(self.threads).unwrap_or(MIN_THREADS),
                 max_threads: threads,
-                threads_live: ThreadsLive::Forever,
+                threads_live: ThreadsLive::Trimmed { every: TRIM },
             },
             dispatch: match workers.count {
-                0 => Dispatch::InProcess,
+                0 => Dispatch::Alone(accept::of(&self.version, self.queue_requests, 0)),
                 n => Dispatch::Accept(accept::of(&self.version, self.queue_requests, n)),
             },
         }

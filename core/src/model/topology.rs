@@ -3,7 +3,9 @@
 //! The engines and `report` read it; it is all they know of a model.
 
 use crate::cluster::accept::Accept;
+use crate::cluster::balance::Balance;
 use crate::gvl::Gvl;
+use std::time::Duration;
 
 /// The shape of a server.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,14 +29,36 @@ pub struct Topology {
 }
 
 /// How a request comes to the process that serves it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Dispatch {
-    /// There is one process and no master: Puma in single mode, uvicorn with one worker.
+    /// There is one process and no master, and requests are there as they come: WEBrick, uvicorn with one
+    /// worker.
     InProcess,
+    /// The same, and the process accepts as the record says (Puma in single mode). The real engine gives
+    /// requests to its threads directly.
+    Alone(Accept),
     /// A master has one queue, and gives a worker its next request when a thread is free.
     SharedQueue,
     /// The workers of a master, one or more, accept from one socket, each as the record says.
     Accept(Accept),
+    /// A proxy gives each request to one of the processes as it comes, as the record says; each has a
+    /// queue of its own.
+    Balanced(Balance),
+}
+
+impl Dispatch {
+    /// Whether there is a master, or a proxy, whose processes are told apart.
+    pub fn has_workers(&self) -> bool {
+        !matches!(self, Self::InProcess | Self::Alone(_))
+    }
+
+    /// How a process accepts, where it does.
+    pub fn accept(&self) -> Option<Accept> {
+        match self {
+            Self::Alone(accept) | Self::Accept(accept) => Some(*accept),
+            Self::InProcess | Self::SharedQueue | Self::Balanced(_) => None,
+        }
+    }
 }
 
 /// How a process serves requests.
@@ -63,6 +87,12 @@ pub enum Serving {
 pub enum ThreadsLive {
     /// It serves one request after another.
     Forever,
+    /// The same, but every so often one of them ends that has nothing to do, down to those that are
+    /// there from the start. The real engine's threads stay.
+    Trimmed {
+        /// From one look to the next.
+        every: Duration,
+    },
     /// It is started for a request and ends with it.
     OneRequest,
 }

@@ -7,9 +7,11 @@
 use super::listing::{Field, Record};
 use super::slices::{PRIORITY, RubyThreads, TIMESLICE};
 use super::topology::slots;
+use super::workers::Found;
 use super::{Dispatch, Model, ModelKind, Serving, ThreadsLive, Topology, Workers, version};
 use crate::cluster::accept::{Accept, AcceptWait, Backoff, Between};
 use crate::cluster::cpus::Cpus;
+use crate::gvl::Gvl;
 use crate::value::{Fields, Value};
 use std::time::Duration;
 
@@ -92,13 +94,34 @@ impl Unicorn {
     /// `IO.select`.
     fn accept(&self) -> Accept {
         let exclusive = version::from(&self.version, [6, 1, 0]);
-        Accept {
-            wait: if exclusive { AcceptWait::Exclusive } else { AcceptWait::Herd },
-            only_when_free: true,
-            backoff: Backoff::None,
-            burst: 1,
-            between: Between::Closed,
-        }
+        if exclusive { EXCLUSIVE } else { Accept { wait: AcceptWait::Herd, ..EXCLUSIVE } }
+    }
+}
+
+/// A worker takes one connection for one request when it has nothing to do, and is woken alone.
+pub(super) const EXCLUSIVE: Accept = Accept {
+    wait: AcceptWait::Exclusive,
+    only_when_free: true,
+    backoff: Backoff::None,
+    burst: 1,
+    between: Between::Closed,
+};
+
+/// Workers of one thread each.
+pub(super) fn of_one_thread(label: String, workers: &Found, gvl: Gvl, accept: Accept) -> Topology {
+    Topology {
+        label,
+        workers: workers.count,
+        threads: 1,
+        slots: Some(slots(workers.count, 1)),
+        processes: workers.count.max(1),
+        gvl,
+        serving: Serving::Pool {
+            min_threads: 1,
+            max_threads: 1,
+            threads_live: ThreadsLive::Forever,
+        },
+        dispatch: Dispatch::Accept(accept),
     }
 }
 
@@ -131,20 +154,8 @@ impl ModelKind for Unicorn {
         let workers = self.workers.at_least_one(on);
         let version = version::suffix(" ", &self.version, VERSION);
         let ruby = version::suffix(" ruby ", &self.ruby, RUBY);
-        Topology {
-            label: format!("unicorn{version}{ruby}{}{}", self.slices.suffix(), workers.words),
-            workers: workers.count,
-            threads: 1,
-            slots: Some(slots(workers.count, 1)),
-            processes: workers.count.max(1),
-            gvl: self.slices.gvl(&self.ruby),
-            serving: Serving::Pool {
-                min_threads: 1,
-                max_threads: 1,
-                threads_live: ThreadsLive::Forever,
-            },
-            dispatch: Dispatch::Accept(self.accept()),
-        }
+        let label = format!("unicorn{version}{ruby}{}{}", self.slices.suffix(), workers.words);
+        of_one_thread(label, &workers, self.slices.gvl(&self.ruby), self.accept())
     }
 }
 

@@ -42,6 +42,12 @@ pub(super) fn serve_on_thread(
                 }
             }
             Action::Checkin(pool) => connections.give_back(pool),
+            Action::Enter(how) => {
+                if !connections.try_enter(how) {
+                    cx.blocking(|| connections.enter(how));
+                }
+            }
+            Action::Leave => connections.leave(),
             Action::Fail(status) => served.fail(format!("status {status}")),
         }
     }
@@ -75,6 +81,8 @@ pub(super) async fn serve_on_loop(
                 }
             }
             Action::Checkin(pool) => connections.give_back(pool),
+            Action::Enter(how) => connections.enter(how).await,
+            Action::Leave => connections.leave(),
             Action::Fail(status) => served.fail(format!("status {status}")),
         }
         served.waits.add(waits::take());

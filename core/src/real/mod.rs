@@ -11,6 +11,7 @@ mod local;
 mod over;
 mod pools;
 mod record;
+mod refused;
 mod run;
 mod server;
 mod site;
@@ -21,5 +22,6 @@ mod waits;
 mod worker;
 mod workers;
 
+pub use refused::refused;
 pub use run::{Options, run};
 pub use worker::register;

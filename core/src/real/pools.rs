@@ -1,10 +1,13 @@
 //! The connection pools of a server process: for threads, and for async handlers.
 
-use crate::workload::{Pool, PoolIndex};
-use parking_lot::{Condvar, Mutex};
+use crate::workload::{Inside, Pool, PoolIndex};
+use parking_lot::{Condvar, Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use smallvec::SmallVec;
 use std::time::{Duration, Instant};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{
+    RwLock as AsyncLock, RwLockReadGuard as AsyncReadGuard, RwLockWriteGuard as AsyncWriteGuard,
+    Semaphore, SemaphorePermit,
+};
 
 /// One pool that threads wait for.
 pub(super) struct ThreadPool {
@@ -22,21 +25,35 @@ struct Connections {
 }
 
 /// The pools of a process whose handlers are threads.
-pub(super) struct ThreadPools(Vec<ThreadPool>);
+pub(super) struct ThreadPools(Vec<ThreadPool>, RwLock<()>);
 
 /// The pools of a process whose handlers are futures.
-pub(super) struct AsyncPools(Vec<(Semaphore, Duration)>);
+pub(super) struct AsyncPools(Vec<(Semaphore, Duration)>, AsyncLock<()>);
 
 /// What one request holds; given back when it is dropped.
 pub(super) struct ThreadConnections<'p> {
     pools: &'p ThreadPools,
     held: SmallVec<[PoolIndex; 2]>,
+    inside: Option<ThreadInside<'p>>,
+}
+
+/// How a thread is inside of the interlock, which lets nobody overtake one that waits to be alone.
+enum ThreadInside<'p> {
+    Shared(#[expect(dead_code, reason = "held")] RwLockReadGuard<'p, ()>),
+    Alone(#[expect(dead_code, reason = "held")] RwLockWriteGuard<'p, ()>),
 }
 
 /// What one request of the loop holds.
 pub(super) struct AsyncConnections<'p> {
     pools: &'p AsyncPools,
     held: SmallVec<[(PoolIndex, SemaphorePermit<'p>); 2]>,
+    inside: Option<AsyncInside<'p>>,
+}
+
+/// How a request of the loop is inside of the interlock.
+enum AsyncInside<'p> {
+    Shared(#[expect(dead_code, reason = "held")] AsyncReadGuard<'p, ()>),
+    Alone(#[expect(dead_code, reason = "held")] AsyncWriteGuard<'p, ()>),
 }
 
 /// No connection came within the pool's timeout.
@@ -49,11 +66,11 @@ impl ThreadPools {
             returned: Condvar::new(),
             timeout: pool.timeout,
         };
-        Self(pools.iter().map(pool).collect())
+        Self(pools.iter().map(pool).collect(), RwLock::new(()))
     }
 
     pub(super) fn connections(&self) -> ThreadConnections<'_> {
-        ThreadConnections { pools: self, held: SmallVec::new() }
+        ThreadConnections { pools: self, held: SmallVec::new(), inside: None }
     }
 
     /// Ends all waits: the run is over.
@@ -104,6 +121,29 @@ impl Connections {
 }
 
 impl ThreadConnections<'_> {
+    /// Enters the interlock if it can be had.
+    pub(super) fn try_enter(&mut self, how: Inside) -> bool {
+        let lock = &self.pools.1;
+        self.inside = match how {
+            Inside::Shared => lock.try_read().map(ThreadInside::Shared),
+            Inside::Alone => lock.try_write().map(ThreadInside::Alone),
+        };
+        self.inside.is_some()
+    }
+
+    /// Enters it, and waits where it has to.
+    pub(super) fn enter(&mut self, how: Inside) {
+        let lock = &self.pools.1;
+        self.inside = Some(match how {
+            Inside::Shared => ThreadInside::Shared(lock.read()),
+            Inside::Alone => ThreadInside::Alone(lock.write()),
+        });
+    }
+
+    pub(super) fn leave(&mut self) {
+        self.inside = None;
+    }
+
     /// Takes a connection if one is free.
     pub(super) fn try_take(&mut self, index: PoolIndex) -> bool {
         let is_free = self.pools.0[index.0].try_take();
@@ -142,15 +182,29 @@ impl Drop for ThreadConnections<'_> {
 
 impl AsyncPools {
     pub(super) fn new(pools: &[Pool]) -> Self {
-        Self(pools.iter().map(|p| (Semaphore::new(p.size as usize), p.timeout)).collect())
+        let pool = |p: &Pool| (Semaphore::new(p.size as usize), p.timeout);
+        Self(pools.iter().map(pool).collect(), AsyncLock::new(()))
     }
 
     pub(super) fn connections(&self) -> AsyncConnections<'_> {
-        AsyncConnections { pools: self, held: SmallVec::new() }
+        AsyncConnections { pools: self, held: SmallVec::new(), inside: None }
     }
 }
 
 impl AsyncConnections<'_> {
+    /// Enters the interlock.
+    pub(super) async fn enter(&mut self, how: Inside) {
+        let lock = &self.pools.1;
+        self.inside = Some(match how {
+            Inside::Shared => AsyncInside::Shared(lock.read().await),
+            Inside::Alone => AsyncInside::Alone(lock.write().await),
+        });
+    }
+
+    pub(super) fn leave(&mut self) {
+        self.inside = None;
+    }
+
     pub(super) async fn wait_for(&mut self, index: PoolIndex) -> Result<(), CheckoutTimeout> {
         let (permits, timeout) = &self.pools.0[index.0];
         let permit = tokio::time::timeout(*timeout, permits.acquire()).await;

@@ -55,8 +55,10 @@ impl Server {
         timeline: Option<usize>,
     ) -> Result<Self, Error> {
         match topology.dispatch {
-            Dispatch::InProcess => Local::start(topology, workload, timeline).map(Self::Local),
-            Dispatch::SharedQueue | Dispatch::Accept(_) => {
+            Dispatch::InProcess | Dispatch::Alone(_) => {
+                Local::start(topology, workload, timeline).map(Self::Local)
+            }
+            Dispatch::SharedQueue | Dispatch::Accept(_) | Dispatch::Balanced(_) => {
                 let kept = load.connections == Connections::KeepAlive;
                 Workers::start(topology, workload, kept, seed, timeline).map(Self::Workers)
             }

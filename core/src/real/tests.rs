@@ -8,7 +8,7 @@ use crate::measure::{Begin, Recording};
 use crate::model::{Handlers, Model, pool, puma, uvicorn, webrick};
 use crate::timeline::tests::assert_sound;
 use crate::workload::{
-    Endpoint, Pool, Step, Workload, checkout, cpu, fail, hold, io, ms, native, us,
+    Endpoint, Interlock, Pool, Step, Workload, checkout, cpu, fail, hold, io, ms, native, us,
 };
 use std::time::Duration;
 
@@ -203,5 +203,23 @@ fn what_threads_do_is_recorded_soundly() {
         assert_eq!(served, (0..60).collect::<Vec<_>>());
         assert!(timeline.grants().any(|grant| grant.request.is_some()));
         assert_eq!((timeline.dropped, timeline.note()), (0, None));
+    }
+}
+
+/// Requests that reload do so one after the other, in whatever way they are served.
+#[test]
+fn whoever_reloads_is_alone() {
+    for model in [
+        Model::from(pool().threads(4).gvl(Gvl::none())),
+        puma().threads(3).into(),
+        uvicorn().into(),
+        uvicorn().handlers(Handlers::Blocking).into(),
+        uvicorn().handlers(Handlers::Offloaded).into(),
+    ] {
+        let workload = Workload::of([io(us(100)), cpu(us(50))]);
+        let workload = workload.interlock(Interlock::new(ms(1), 1.0));
+        let recording = run(model.clone(), workload, closed(4).requests(40));
+        assert_eq!(ok(&recording), 40, "{model:?}");
+        assert!(recording.elapsed >= ms(40), "{model:?}: {:?}", recording.elapsed);
     }
 }

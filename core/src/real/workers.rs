@@ -5,6 +5,7 @@
 
 use super::server::{ProcessUse, Watch};
 use super::worker::{self, Extra, Job};
+use crate::cluster::balance::{Balance, Policy};
 use crate::cluster::setup::{self, WorkerReport};
 use crate::cluster::{CallOptions, Cluster, Dispatch, Reply, Snapshot};
 use crate::error::Error;
@@ -47,7 +48,16 @@ impl Workers {
             .gvl(topology.gvl.clone())
             .dispatch(match topology.dispatch {
                 model::Dispatch::Accept(accept) => Dispatch::KernelAccept(accept),
-                model::Dispatch::SharedQueue | model::Dispatch::InProcess => Dispatch::SharedQueue,
+                // What else a record says is refused (`refused`).
+                model::Dispatch::Balanced(Balance { policy: Policy::RoundRobin, .. }) => {
+                    Dispatch::RoundRobin
+                }
+                model::Dispatch::Balanced(Balance { policy: Policy::LeastConn, .. }) => {
+                    Dispatch::LeastBusy
+                }
+                model::Dispatch::SharedQueue
+                | model::Dispatch::InProcess
+                | model::Dispatch::Alone(_) => Dispatch::SharedQueue,
             })
             .app(job.to_text())
             .bytes_max(usize::MAX)

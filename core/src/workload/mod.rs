@@ -7,6 +7,7 @@
 pub mod dist;
 pub mod duration;
 pub mod endpoint;
+pub mod interlock;
 pub mod ops;
 pub mod pool;
 pub mod step;
@@ -20,6 +21,7 @@ mod tests;
 pub use dist::{Dist, empirical, exp, lognormal};
 pub use duration::{ms, ns, secs, us};
 pub use endpoint::Endpoint;
+pub use interlock::{Inside, Interlock};
 pub use ops::{Action, Cursor, Demand, Op, PoolIndex, Program};
 pub use pool::Pool;
 pub use step::{Step, Steps, checkout, choose, cpu, fail, hold, io, native, repeat};

@@ -4,6 +4,7 @@
 //! One that was read keeps every limit of this room; so does one that passed `check`.
 
 use super::endpoint::{self, Endpoint};
+use super::interlock::Interlock;
 use super::ops::Program;
 use super::pool::{self, POOLS_MAX, Pool};
 use super::step::{SAMPLES_MAX, STEPS_MAX, Scope, Step};
@@ -31,6 +32,8 @@ pub struct Workload {
     pub endpoints: Vec<Endpoint>,
     /// The pools that steps check out, at most 100.
     pub pools: Vec<Pool>,
+    /// The lock around all requests of a process, as in Rails' development mode; `None`: there is none.
+    pub interlock: Option<Interlock>,
 }
 
 impl Workload {
@@ -56,9 +59,15 @@ impl Workload {
         self
     }
 
+    /// Has every request run inside of a lock that is exclusive for reloading code.
+    pub fn interlock(mut self, interlock: Interlock) -> Self {
+        self.interlock = Some(interlock);
+        self
+    }
+
     /// Reads the workload at a place of a document.
     pub fn read(node: &Node<'_>) -> Option<Self> {
-        let fields = node.table(&["steps", "endpoint", "pools"])?;
+        let fields = node.table(&["steps", "endpoint", "pools", "interlock"])?;
         let (names, pools) = match fields.get("pools") {
             None => (Vec::new(), Some(Vec::new())),
             Some(node) => {
@@ -81,7 +90,11 @@ impl Workload {
             (Some(_), Some(_)) => node.refuse_as("steps beside endpoint", "one of the two"),
             (None, None) => node.refuse_as("neither steps nor endpoint", "one of the two"),
         };
-        Some(Self { endpoints: endpoints?, pools: pools? })
+        let interlock = match fields.get("interlock") {
+            Some(node) => Interlock::read(node).map(Some),
+            None => Some(None),
+        };
+        Some(Self { endpoints: endpoints?, pools: pools?, interlock: interlock? })
     }
 
     /// Checks a built workload.
@@ -108,6 +121,7 @@ impl Workload {
             let pools = self.pools.iter().map(|p| (p.name.clone(), p.to_value()));
             fields.push(("pools", Value::table(pools)));
         }
+        fields.extend(self.interlock.as_ref().map(|lock| ("interlock", lock.to_value())));
         Value::table(fields)
     }
 
@@ -116,7 +130,8 @@ impl Workload {
     /// # Panics
     /// If a step checks out a pool that is not in `pools`, which [`Workload::check`] refuses.
     pub fn programs(&self) -> Vec<Program> {
-        self.endpoints.iter().map(|e| Program::new(&e.steps, &self.pools)).collect()
+        let interlock = self.interlock.as_ref();
+        self.endpoints.iter().map(|e| Program::new(&e.steps, &self.pools, interlock)).collect()
     }
 
     /// The endpoints up to the one that passes a limit. Builders share steps, so that a little
@@ -129,7 +144,8 @@ impl Workload {
             samples = samples.saturating_add(e.steps.size().samples);
             fits
         });
-        Self { endpoints: endpoints.cloned().collect(), pools: self.pools.clone() }
+        let (pools, interlock) = (self.pools.clone(), self.interlock.clone());
+        Self { endpoints: endpoints.cloned().collect(), pools, interlock }
     }
 }
 

@@ -14,6 +14,8 @@ use std::sync::Arc;
 pub(super) struct Connection {
     pub(super) socket: Arc<UnixStream>,
     pub(super) out: Arc<Out>,
+    /// Its requests that were answered.
+    pub(super) answered: u32,
     reading: Reading,
 }
 
@@ -30,7 +32,7 @@ impl Connection {
     pub(super) fn new(socket: UnixStream, frame_max: u32) -> Self {
         let socket = Arc::new(socket);
         let out = Arc::new(Link::new(Arc::clone(&socket)));
-        Self { socket, out, reading: Reading::new(frame_max) }
+        Self { socket, out, answered: 0, reading: Reading::new(frame_max) }
     }
 
     /// Looks for a request without waiting. The socket itself blocks, so that answers are written

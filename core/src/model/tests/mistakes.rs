@@ -13,14 +13,31 @@ fn every_mistake_of_a_model_has_its_path() {
     check(
         "passenger = {}",
         &["model: a table of {passenger} is not allowed, \
-           expected a model: one of puma, unicorn, webrick, uvicorn, gunicorn, apache, pool"],
+           expected a model: one of puma, unicorn, pitchfork, webrick, uvicorn, gunicorn, \
+           apache, nginx, pool, custom"],
     );
     check(
         "puma = {}\npool = {}",
         &["model: a table of {puma, pool} is not allowed, \
-           expected one model: only one of puma, unicorn, webrick, uvicorn, gunicorn, apache, \
-           pool"],
+           expected one model: only one of puma, unicorn, pitchfork, webrick, uvicorn, \
+           gunicorn, apache, nginx, pool, custom"],
     );
+    check(
+        "nginx = { backends = 2, weights = [1], policy = 'hash', server = { unicorn = {} } }",
+        &[
+            "model.nginx.server: a unicorn of several processes or with a socket of its own is not \
+             allowed, expected a server of one process, such as { puma = { threads = 5 } } or \
+             { uvicorn = {} }",
+            "model.nginx.policy: \"hash\" is not allowed, expected \"round-robin\" or \"least-conn\"",
+            "model.nginx.weights: a list of 1 is not allowed, expected a list of whole numbers, one for \
+             each backend",
+        ],
+    );
+    for server in ["puma = { workers = 'auto' }", "uvicorn = { workers = 'auto' }", "nginx = {}"] {
+        let toml = format!("nginx = {{ server = {{ {server} }} }}");
+        let told = of_toml(&toml).expect_err(&toml).to_string();
+        assert!(told.contains("expected a server of one process"), "{told}");
+    }
     check("puma = 5", &["model.puma: 5 is not allowed, expected a table"]);
     check(
         "puma = { worker = 1, workers = 1025, threads = 0, version = '9.0', ruby = '2.7' }\nx = 1",

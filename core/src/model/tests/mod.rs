@@ -1,13 +1,16 @@
 //! Models in and out of documents, and what they lower to.
 
 mod accept;
+mod custom;
 mod mistakes;
 
 use super::*;
+use crate::cluster::balance::Policy;
 use crate::error::Error;
 use crate::gvl::Gvl;
 use crate::value::{Node, Value};
 use crate::workload::ms;
+use custom::accepts;
 use proptest::option::of;
 use proptest::prelude::*;
 
@@ -66,6 +69,28 @@ fn models_have_shapes_and_labels() {
         "apache = { mpm = 'worker', workers = 2, threads = 3, python = '3.13' }",
         "apache worker python 3.13",
         (2, 3, Some(6)),
+    );
+    check_shape("pitchfork = {}", "pitchfork", (1, 1, Some(1)));
+    check_shape("pitchfork = { workers = 4, version = '0.17' }", "pitchfork 0.17", (4, 1, Some(4)));
+    check_shape("nginx = {}", "nginx round-robin: puma", (2, 5, Some(10)));
+    check_shape(
+        "nginx = { backends = 3, policy = 'least-conn', weights = [5, 1, 1], workers = 2, \
+         server = { puma = { threads = 3, ruby = '3.4' } } }",
+        "nginx of 2 workers least-conn weights 5,1,1: puma ruby 3.4",
+        (3, 3, Some(9)),
+    );
+    check_shape("nginx.server.uvicorn = {}", "nginx round-robin: uvicorn async", (2, 1, None));
+    check_shape("custom = {}", "custom", (1, 1, Some(1)));
+    check_shape(
+        "custom = { name = 'iodine', workers = 2, threads = 4 }",
+        "iodine",
+        (2, 4, Some(8)),
+    );
+    check_shape("custom = { handlers = 'async' }", "custom", (1, 1, None));
+    check_shape(
+        "custom = { workers = 2, handlers = 'def', offload_threads = 9, accept = {} }",
+        "custom",
+        (2, 9, Some(18)),
     );
     check_shape("uvicorn = {}", "uvicorn async", (1, 1, None));
     check_shape("uvicorn = { workers = 2, handlers = 'def' }", "uvicorn def", (2, 40, Some(80)));
@@ -222,8 +247,27 @@ pub(crate) fn models() -> impl Strategy<Value = Model> {
             pool().workers(workers).threads(threads).gvl(gvl).into()
         },
     );
+    let custom = (workers(1), 1..=1024_u32, accepts(), any::<bool>()).prop_map(
+        |(workers, threads, accept, accepts)| {
+            let custom = custom().name("mine").workers(workers).threads(threads);
+            let custom = custom.min_threads(threads / 2);
+            if accepts { custom.accept(accept).into() } else { custom.into() }
+        },
+    );
+    let pitchfork = (workers(1), "0\\.[0-9]{1,2}\\.[0-9]")
+        .prop_map(|(workers, version)| pitchfork().workers(workers).version(version).into());
+    let policy = prop::sample::select(vec![Policy::RoundRobin, Policy::LeastConn]);
+    let weights = of(proptest::collection::vec(1..=1000_u32, 1..5));
+    let nginx = (1..=1024_u32, policy, weights, 1..=1024_u32, 1..=1024_u32).prop_map(
+        |(backends, policy, weights, workers, threads)| {
+            let backends = weights.as_ref().map_or(backends, |weights| weights.len() as u32);
+            let nginx = nginx().backends(backends).policy(policy).workers(workers);
+            let nginx = nginx.server(super::puma().threads(threads));
+            weights.into_iter().fold(nginx, Nginx::weights).into()
+        },
+    );
     let webrick = (1..=10_000_u32).prop_map(|n| webrick().max_clients(n).into());
-    prop_oneof![puma, unicorn, uvicorn, gunicorn, apache, pool, webrick]
+    prop_oneof![puma, unicorn, pitchfork, uvicorn, gunicorn, apache, pool, webrick, custom, nginx]
 }
 
 fn handlers() -> impl Strategy<Value = Handlers> {

@@ -5,6 +5,7 @@
 //! it, an acceptor needs the lock to look how busy its threads are, and again after a pause: as Puma's
 //! does (`Server#handle_servers`), so that a worker whose threads compute is slow to accept.
 
+use super::keep::Kept;
 use super::request::RequestId;
 use super::{Role, Server, Timer};
 use crate::clock::{Nanos, nanos};
@@ -91,6 +92,8 @@ pub(super) struct Connection {
     pub(super) holds_thread: bool,
     /// Counts its requests.
     pub(super) number: u32,
+    /// What is kept by rules.
+    pub(super) kept: Kept,
 }
 
 impl Listener {
@@ -325,7 +328,7 @@ impl Server<'_> {
     }
 
     /// An acceptor that waits for a request to end goes on.
-    fn one_ended(&mut self, number: u32) {
+    pub(super) fn one_ended(&mut self, number: u32) {
         let door = &mut self.processes[number as usize].door;
         if std::mem::take(&mut door.waits_for_end)
             && let Some(tid) = door.acceptor
@@ -369,6 +372,10 @@ impl Server<'_> {
         let Some(connection) = self.connections.get_mut(user as usize) else { return false };
         let Some(number) = connection.process else { return false };
         connection.number = connection.number.wrapping_add(1);
+        if connection.kept.is_at_thread() {
+            self.comes_to_thread(user, number, id);
+            return true;
+        }
         let held = std::mem::take(&mut connection.holds_thread);
         self.requests.at_mut(id).process = number;
         let door = &mut self.processes[number as usize].door;
@@ -385,7 +392,7 @@ impl Server<'_> {
     }
 
     /// A request comes over a connection that a worker watches.
-    fn wake_reactor(&mut self, number: u32, id: RequestId) {
+    pub(super) fn wake_reactor(&mut self, number: u32, id: RequestId) {
         let door = &mut self.processes[number as usize].door;
         door.incoming.push_back(id);
         if std::mem::take(&mut door.reactor_sleeps)
@@ -411,10 +418,20 @@ impl Server<'_> {
         }
     }
 
+    /// Whether a connection waits to be accepted.
+    pub(super) fn one_waits_to_be_accepted(&self) -> bool {
+        self.listener.as_ref().is_some_and(|listener| !listener.backlog.is_empty())
+    }
+
     /// A request of the process is answered: what becomes of its connection and its place.
     pub(super) fn answered(&mut self, number: u32, user: Option<u32>) {
         let Some(listener) = &self.listener else { return };
         let between = listener.accept.between;
+        if let (Between::Kept(keep), Some(user)) = (between, user)
+            && !self.connections.is_empty()
+        {
+            return self.answered_by_thread(number, user, keep);
+        }
         let door = &mut self.processes[number as usize].door;
         let connection = user.and_then(|user| self.connections.get_mut(user as usize));
         let Some(connection) = connection.filter(|_| between != Between::Closed) else {

@@ -71,7 +71,9 @@ impl Server<'_> {
 
     /// Whether workers take connections in before there is a request on them.
     fn reads_on_reactor(&self) -> bool {
-        let watched = |listener: &super::Listener| listener.accept.between == Between::Watched;
+        let watched = |listener: &super::Listener| {
+            matches!(listener.accept.between, Between::Watched | Between::Kept(_))
+        };
         self.listener.as_ref().is_some_and(watched) && self.processes[0].door.reactor.is_some()
     }
 }

@@ -7,18 +7,25 @@
 mod accept;
 mod client;
 mod event_loop;
+mod front;
+mod interlock;
+mod keep;
 mod pools;
 mod record;
 mod request;
 mod serving;
 mod threads;
+mod trim;
 
 use self::accept::{Acceptor, Connection, Door, Listener, Reactor};
 use self::client::{Client, Turn};
 use self::event_loop::{EventLoop, Loop};
+use self::front::Front;
+use self::interlock::Interlock;
 use self::pools::Pools;
 use self::request::{RequestId, Requests};
 use self::threads::Thread;
+use self::trim::Trim;
 use super::kernel::{Kernel, LockId, Record, Tid};
 use crate::clock::Nanos;
 use crate::gvl::ThreadUsage;
@@ -46,6 +53,10 @@ pub(super) enum Timer {
     NoneEnded(u32, u32),
     /// A user's connection has had no request for too long.
     Idle(u32, u32),
+    /// A process looks whether it has a thread too many.
+    Trim(u32),
+    /// A thread has waited long enough for the next request of a user's connection.
+    NoneFollows(u32, u32),
 }
 
 /// What a thread is there for.
@@ -76,6 +87,8 @@ pub(in crate::sim) struct Server<'a> {
     listener: Option<Listener>,
     /// The users' connections, where they are kept.
     connections: Vec<Connection>,
+    /// The proxy, where there is one.
+    front: Option<Front>,
     /// The master's queue, where it has one.
     queue: Option<VecDeque<RequestId>>,
     /// A thread lives for one request.
@@ -86,12 +99,14 @@ pub(in crate::sim) struct Server<'a> {
 struct Process {
     lock: LockId,
     pools: Pools,
+    interlock: Interlock,
     /// Requests for its threads.
     todo: VecDeque<RequestId>,
     /// Threads without a request, the longest idle first.
     idle: VecDeque<Tid>,
     live: u32,
     threads_max: u32,
+    trim: Trim,
     event_loop: Option<EventLoop>,
     door: Door,
     /// Requests given to it, where the master has the queue.
@@ -121,11 +136,12 @@ impl<'a> Server<'a> {
             requests: Requests::default(),
             client: Client::of(machine),
             tally: Tally::new(workload, 0, false),
-            listener: match topology.dispatch {
-                Dispatch::Accept(accept) => Some(Listener::new(accept)),
+            listener: topology.dispatch.accept().map(Listener::new),
+            connections: vec![Connection::default(); users.unwrap_or(0) as usize],
+            front: match &topology.dispatch {
+                Dispatch::Balanced(balance) => Some(Front::new(balance, seed)),
                 _ => None,
             },
-            connections: vec![Connection::default(); users.unwrap_or(0) as usize],
             queue: (topology.dispatch == Dispatch::SharedQueue).then(VecDeque::new),
             one_request: matches!(
                 topology.serving,
@@ -150,10 +166,12 @@ impl<'a> Server<'a> {
         self.processes.push(Process {
             lock,
             pools: Pools::new(&self.workload.pools),
+            interlock: Interlock::default(),
             todo: VecDeque::new(),
             idle: VecDeque::new(),
             live: 0,
             threads_max: most,
+            trim: Trim::of(self.topology.serving),
             event_loop: None,
             door: Door::default(),
             assigned: 0,
@@ -193,7 +211,7 @@ impl<'a> Server<'a> {
 
     /// Whether there is a master, whose workers are told apart.
     fn has_workers(&self) -> bool {
-        self.topology.dispatch != Dispatch::InProcess
+        self.topology.dispatch.has_workers()
     }
 
     /// The machine that it runs on.
@@ -230,6 +248,8 @@ impl<'a> Server<'a> {
             Timer::Checkout(id, wait) => self.checkout_late(id, wait),
             Timer::NoneEnded(number, wait) => self.none_ended(number, wait),
             Timer::Idle(user, number) => self.idle_too_long(user, number),
+            Timer::Trim(number) => self.trim(number),
+            Timer::NoneFollows(user, number) => self.none_follows(user, number),
         }
     }
 
@@ -284,10 +304,12 @@ impl<'a> Server<'a> {
             }
             return;
         }
-        if self.processes[0].event_loop.is_some() {
+        let number = self.backend_for(id);
+        if self.processes[number as usize].event_loop.is_some() {
+            self.requests.at_mut(id).process = number;
             self.resume(id);
         } else {
-            self.enqueue(0, id);
+            self.enqueue(number, id);
         }
     }
 
@@ -309,12 +331,15 @@ impl<'a> Server<'a> {
         while let Some(pool) = self.requests.at_mut(id).held.pop() {
             self.give_back(id, pool);
         }
+        self.leave_interlock(id);
         let request = self.requests.at(id);
         let (endpoint, user, number) = (request.endpoint, request.user, request.process);
         let (intended, served) = (request.intended, &request.served);
         let pid = self.has_workers().then(|| pid_of(number));
         self.tally.finished(&Finished { endpoint, intended, at: now, pid, served });
+        let by = request.proxied_by;
         self.requests.end(id);
+        self.proxied(by, number);
         self.answered(number, user);
         if self.queue.is_some() {
             self.processes[number as usize].assigned -= 1;
@@ -363,7 +388,10 @@ impl<'a> Server<'a> {
         let (ended, waits, cpu) = self.kernel.totals(process.lock);
         let mut threads: Vec<ThreadUsage> = Vec::new();
         let mut served = 0;
-        let threads_of = |(_, (of, _)): &(usize, &(u32, Role))| *of == number;
+        // What those used that have ended is known already.
+        let threads_of = |(_, (of, role)): &(usize, &(u32, Role))| {
+            *of == number && !matches!(role, Role::Thread(Thread::End))
+        };
         for (n, (_, role)) in self.roles.iter().enumerate().filter(threads_of) {
             let name = match role {
                 Role::Thread(_) => {
@@ -380,6 +408,8 @@ impl<'a> Server<'a> {
             // Those that are left are among them.
             let usage = threads.drain(..).fold(ended, |sum, thread| sum + thread.usage);
             threads.push(ThreadUsage { name: "threads".to_owned(), usage });
+        } else if ended.acquisitions > 0 {
+            threads.push(ThreadUsage { name: "threads that ended".to_owned(), usage: ended });
         }
         worker.gvl = GvlUse::of_threads(threads, waits);
         worker.cpu = cpu;

@@ -4,7 +4,7 @@ use crate::clock::Nanos;
 use crate::load::Arrival;
 use crate::measure::Served;
 use crate::sim::kernel::Tid;
-use crate::workload::{Cursor, PoolIndex};
+use crate::workload::{Cursor, Inside, PoolIndex};
 use smallvec::SmallVec;
 
 /// A request under way; taken again after it ended.
@@ -20,8 +20,12 @@ pub(super) struct Request {
     pub(super) served: Served,
     /// The process that has it.
     pub(super) process: u32,
+    /// The worker of the proxy that has it, where there is one.
+    pub(super) proxied_by: u32,
     /// The connections that it holds.
     pub(super) held: SmallVec<[PoolIndex; 2]>,
+    /// How it is inside of its process's interlock, where it is.
+    pub(super) inside: Option<Inside>,
     /// The thread that waits for it, where one does.
     pub(super) thread: Option<Tid>,
     /// The client has sent it.
@@ -63,7 +67,9 @@ impl Requests {
             cursor: Cursor::new(stream),
             served: Served::nothing_yet(),
             process: 0,
+            proxied_by: 0,
             held: SmallVec::new(),
+            inside: None,
             thread: None,
             sent: true,
             watched: false,

@@ -9,7 +9,7 @@ use crate::clock::{Nanos, nanos};
 use crate::gvl::policy::Leave;
 use crate::measure::Ended;
 use crate::sim::kernel::{Burst, Done, Tid};
-use crate::workload::{Action, PoolIndex};
+use crate::workload::{Action, Inside, PoolIndex};
 
 /// Where a thread is in the request that it serves.
 #[derive(Debug, Clone, Copy)]
@@ -28,6 +28,7 @@ pub(super) enum Outside {
     Sleep(Nanos),
     Burn(Nanos),
     Connection(PoolIndex),
+    Interlock(Inside),
 }
 
 /// How far a thread came.
@@ -63,6 +64,7 @@ impl Server<'_> {
                         Outside::Sleep(length) => self.kernel.sleep(tid, length),
                         Outside::Burn(length) => self.kernel.burn(tid, length, Burst::Free),
                         Outside::Connection(pool) => self.connect(tid, id, pool),
+                        Outside::Interlock(how) => self.block_for_interlock(tid, id, how),
                     }
                 }
                 Serving::Back => {
@@ -123,6 +125,20 @@ impl Server<'_> {
                 }
                 return Ok(Done::Now);
             }
+            Action::Enter(how) => {
+                if self.enter_interlock(id, how) {
+                    return Ok(Done::Now);
+                }
+                if awaits {
+                    self.wait_for_interlock(id, how);
+                    return Err(Progress::Awaits);
+                }
+                Outside::Interlock(how)
+            }
+            Action::Leave => {
+                self.leave_interlock(id);
+                return Ok(Done::Now);
+            }
             Action::Fail(status) => {
                 request.served.fail(format!("status {status}"));
                 return Err(Progress::Ended);
@@ -173,7 +189,7 @@ impl Server<'_> {
         }
     }
 
-    fn waits_no_more(&mut self, id: RequestId) {
+    pub(super) fn waits_no_more(&mut self, id: RequestId) {
         let request = self.requests.at_mut(id);
         match request.thread.take() {
             Some(tid) => {

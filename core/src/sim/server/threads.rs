@@ -1,5 +1,6 @@
 //! Threads that serve one request after another, or one each; those of an offload pool too.
 
+use super::keep::{Keeps, Turn};
 use super::request::RequestId;
 use super::serving::{Progress, Serving};
 use super::{Role, Server};
@@ -16,6 +17,8 @@ pub(super) enum Thread {
     /// It found none, and has left the lock.
     Off,
     Serves(RequestId, Serving),
+    /// It has answered over a connection of that user.
+    Keeps(u32, Keeps),
     /// It has left the lock for good.
     End,
 }
@@ -55,7 +58,7 @@ impl Server<'_> {
                         Done::Now
                     }
                     None => {
-                        at = Thread::Off;
+                        at = if self.is_trimmed(number) { Thread::End } else { Thread::Off };
                         self.kernel.leave(tid, Leave::Idle)
                     }
                 },
@@ -64,6 +67,7 @@ impl Server<'_> {
                     let process = &mut self.processes[number as usize];
                     if process.todo.is_empty() {
                         process.idle.push_back(tid);
+                        self.look_at_the_idle(number);
                         self.kernel.block(tid);
                         Done::Later
                     } else {
@@ -75,7 +79,7 @@ impl Server<'_> {
                     if self.serve(tid, id, serving, false) == Progress::Later {
                         Done::Later
                     } else {
-                        at = Thread::Fetch;
+                        let user = self.requests.at(id).user;
                         let waits = self.kernel.take_waits(tid);
                         self.requests.at_mut(id).served.waits.add(waits);
                         self.served(tid, id);
@@ -88,6 +92,26 @@ impl Server<'_> {
                             at = Thread::End;
                             self.kernel.leave(tid, Leave::Idle)
                         } else {
+                            at = match user.filter(|user| self.is_at_thread(*user)) {
+                                Some(user) => Thread::Keeps(user, Keeps::Look),
+                                None => Thread::Fetch,
+                            };
+                            Done::Now
+                        }
+                    }
+                }
+                Thread::Keeps(user, keeps) => {
+                    let user = *user;
+                    match self.keep(tid, number, user, keeps) {
+                        Turn::Stays(done) => done,
+                        Turn::Serves(id) => {
+                            self.tally.started(self.kernel.now());
+                            self.serves(tid, id);
+                            at = Thread::Serves(id, Serving::Next);
+                            Done::Now
+                        }
+                        Turn::Leaves => {
+                            at = Thread::Fetch;
                             Done::Now
                         }
                     }
@@ -109,6 +133,7 @@ impl Server<'_> {
 
     fn end_thread(&mut self, tid: Tid, number: u32) {
         self.kernel.end_thread(tid);
+        self.roles[tid.0 as usize] = (number, Role::Thread(Thread::End));
         let process = &mut self.processes[number as usize];
         process.live -= 1;
         if !process.todo.is_empty() {

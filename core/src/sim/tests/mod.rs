@@ -1,9 +1,15 @@
 //! The simulator against what can be worked out by hand: queueing theory and the lock's closed forms.
 
+mod alone;
+mod front;
+mod interlock;
+mod keep;
 mod locks;
+mod parts;
 mod refused;
 mod theory;
 mod timelines;
+mod trim;
 mod warm_up;
 mod ways;
 

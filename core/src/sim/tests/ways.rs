@@ -3,7 +3,7 @@
 use super::*;
 use crate::load::{closed, open};
 use crate::model::{apache, puma, unicorn, uvicorn, webrick};
-use crate::workload::{Pool, checkout, cpu, exp, fail, hold, io, ms, native, us};
+use crate::workload::{Interlock, Pool, checkout, cpu, exp, fail, hold, io, ms, native, us};
 
 /// Every model, sometimes several ways.
 fn models() -> Vec<Model> {
@@ -27,6 +27,10 @@ fn models() -> Vec<Model> {
         "gunicorn = { workers = 2 }",
         "gunicorn = { workers = 2, worker_class = 'gthread', threads = 4 }",
         "gunicorn = { workers = 2, worker_class = 'uvicorn' }",
+        "nginx = { server = { puma = { threads = 3 } } }",
+        "nginx = { backends = 3, policy = 'least-conn', workers = 2, server = { uvicorn = {} } }",
+        "nginx = { weights = [3, 1], server = { uvicorn = { handlers = 'def' } } }",
+        "nginx = { policy = 'least-conn', server = { webrick = {} } }",
         "uvicorn = { handlers = 'def' }",
         "uvicorn = { handlers = 'blocking', workers = 2 }",
     ] {
@@ -71,6 +75,18 @@ fn every_request_ends_once() {
                 let cpu = all.demand.cpu;
                 assert!(run.cpu >= cpu, "{label}: {:?} of {cpu:?}", run.cpu);
             }
+        }
+    }
+}
+
+/// So does every request inside of an interlock.
+#[test]
+fn every_request_leaves_the_interlock() {
+    let workload = workload().interlock(Interlock::new(exp(ms(5)), 0.05));
+    for model in models() {
+        for load in [closed(10).requests(400), closed(10).requests(400).keep_alive()] {
+            let run = run(model.clone(), &workload, &load, &Machine::default(), 1);
+            assert_eq!((run.overall("all").ok(), run.unfinished), (400, 0), "{model:?}");
         }
     }
 }
@@ -243,4 +259,12 @@ fn an_overload_ends_with_an_error() {
     let error =
         crate::sim::run(&topology, &workload, &load, on(&Machine::default()), 1, &mut |_| {});
     assert!(error.unwrap_err().to_string().contains("under way"));
+}
+
+/// A thread that ended with its request is counted once: one lock is held for as long as there is time.
+#[test]
+fn threads_that_ended_are_counted_once() {
+    let workload = Workload::from([cpu(ms(10))]);
+    let run = run(webrick(), &workload, &closed(1).requests(50), &Machine::ideal(2), 1);
+    assert_eq!((run.elapsed, run.gvl.hold), (ms(500), ms(500)));
 }

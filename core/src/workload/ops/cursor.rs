@@ -5,6 +5,7 @@
 
 use super::{Op, PoolIndex, Program};
 use crate::random::Stream;
+use crate::workload::interlock::Inside;
 use smallvec::SmallVec;
 use std::time::Duration;
 
@@ -23,6 +24,10 @@ pub enum Action {
     Checkout(PoolIndex),
     /// Give it back.
     Checkin(PoolIndex),
+    /// Enter the process's interlock; it is left at the end of the request.
+    Enter(Inside),
+    /// Leave it.
+    Leave,
     /// Fail with the status; nothing follows, and connections have been given back.
     Fail(u16),
 }
@@ -56,6 +61,8 @@ impl Cursor {
                 Op::Hold(time) => Action::Hold(time.draw(&mut self.stream)),
                 Op::Checkout(pool) => Action::Checkout(*pool),
                 Op::Checkin(pool) => Action::Checkin(*pool),
+                Op::Enter(how) => Action::Enter(*how),
+                Op::Leave => Action::Leave,
                 Op::Fail(status) => {
                     self.pc = program.ops.len();
                     Action::Fail(*status)

@@ -95,7 +95,7 @@ impl Program {
                 Op::Io(time) => after.plus(time.mean_ns(), 0.0, 0.0, 0.0),
                 Op::Native(time) => after.plus(time.mean_ns(), 1.0, 0.0, 0.0),
                 Op::Hold(time) => after.plus(time.mean_ns(), 0.0, 1.0, 1.0),
-                Op::Checkout(_) | Op::Checkin(_) => after,
+                Op::Checkout(_) | Op::Checkin(_) | Op::Enter(_) | Op::Leave => after,
                 Op::Next { .. } => {
                     outer.push(after);
                     Rest::END

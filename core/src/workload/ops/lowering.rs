@@ -4,6 +4,7 @@
 //! gives them back.
 
 use super::{Op, PoolIndex};
+use crate::workload::interlock::{Inside, Interlock};
 use crate::workload::pool::Pool;
 use crate::workload::step::Steps;
 
@@ -51,6 +52,16 @@ impl<'p> Lowering<'p> {
         self.steps(steps);
         self.held.pop();
         self.push(Op::Checkin(pool));
+    }
+
+    /// Appends the way into the interlock: by chance a reload alone, then with others.
+    pub fn inside(&mut self, interlock: &Interlock) {
+        let choice = self.push(Op::Jump(0));
+        let reload = self.push(Op::Enter(Inside::Alone));
+        self.push(Op::Cpu(interlock.reload.clone()));
+        self.push(Op::Leave);
+        let shared = self.push(Op::Enter(Inside::Shared));
+        self.set(choice, Op::Choose([(interlock.chance, reload), (1.0, shared)].into()));
     }
 
     /// Appends a failure, after the return of what is held here.

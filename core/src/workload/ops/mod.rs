@@ -13,6 +13,7 @@ pub use demand::Demand;
 pub(super) use lowering::Lowering;
 
 use super::dist::Dist;
+use super::interlock::{Inside, Interlock};
 use super::pool::Pool;
 use super::step::Steps;
 
@@ -35,6 +36,10 @@ pub enum Op {
     Checkout(PoolIndex),
     /// Gives it back.
     Checkin(PoolIndex),
+    /// Enters the process's interlock, which is left at the end of the request.
+    Enter(Inside),
+    /// Leaves it.
+    Leave,
     /// Begins a loop.
     Loop {
         /// How many times its body runs, at least once.
@@ -61,8 +66,9 @@ pub struct Program {
 }
 
 impl Program {
-    pub(super) fn new(steps: &Steps, pools: &[Pool]) -> Self {
+    pub(super) fn new(steps: &Steps, pools: &[Pool], interlock: Option<&Interlock>) -> Self {
         let mut lowering = Lowering::new(pools);
+        interlock.into_iter().for_each(|interlock| lowering.inside(interlock));
         lowering.steps(steps);
         Self { ops: lowering.into_ops() }
     }

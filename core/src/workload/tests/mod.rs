@@ -208,3 +208,31 @@ fn a_pool_has_a_size_and_a_timeout() {
         (0..101).fold(Workload::of([cpu(ms(1))]), |w, n| w.pool(Pool::new(n.to_string(), 1)));
     check_built(&many, "workload.pools: 101 pools is not allowed, expected at most 100");
 }
+
+#[test]
+fn an_interlock_is_read_and_built_alike() {
+    let toml = "steps = [{ cpu = '2ms' }]\ninterlock = { reload = 'exp(300ms)', chance = 0.02 }";
+    let built = Workload::of([cpu(ms(2))]).interlock(Interlock::new(exp(ms(300)), 0.02));
+    assert_eq!(of_toml(toml).unwrap(), built);
+    assert_eq!(read(&built.to_value()).unwrap(), built);
+    // 2 ms, and one time in fifty 300 ms.
+    assert_eq!(built.programs()[0].demand().service, ms(8));
+    check(
+        "steps = [{ cpu = '2ms' }]\ninterlock = { reload = '300', chance = 2, first = true }",
+        &[
+            "workload.interlock.first: this key is not allowed, expected one of reload, chance",
+            "workload.interlock.reload: \"300\" is not allowed, expected a duration from 0ns to 24h with \
+             a unit, such as \"100ms\", or \"exp(100ms)\", \"lognormal(80ms, 0.5)\" (sigma 0 to 4), \
+             { empirical = [\"1ms\", ...] }",
+            "workload.interlock.chance: 2 is not allowed, expected a number in 0..=1",
+        ],
+    );
+    check(
+        "steps = [{ cpu = '2ms' }]\ninterlock = {}",
+        &[
+            "workload.interlock.reload: nothing is not allowed, expected how long reloading takes",
+            "workload.interlock.chance: nothing is not allowed, expected the chance of a request to \
+             reload",
+        ],
+    );
+}

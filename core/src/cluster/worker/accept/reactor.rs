@@ -1,7 +1,7 @@
 //! The thread that watches connections without a request, and what follows an answer.
 
 use super::door::{Door, Place};
-use crate::cluster::accept::Between;
+use crate::cluster::accept::{Between, Keep, Then};
 use crate::cluster::wire::Task;
 use crate::cluster::worker::connection::{Connection, Found};
 use crate::sync::serve;
@@ -126,6 +126,20 @@ impl Reactor {
         }
     }
 
+    /// Looks whether the next request is there already, as the thread that has answered does: it goes
+    /// to the end of the queue, from which another thread takes it that waits.
+    fn look_at_once(self: &Arc<Self>, mut connection: Connection, place: Place) {
+        let Some(_reading) = self.door.read() else { return };
+        match connection.look(&self.door.crew) {
+            Found::Request(task) => self.start(task, connection, Some(place)),
+            Found::Nothing => {
+                drop(place);
+                self.watch(connection, None);
+            }
+            Found::End => {}
+        }
+    }
+
     /// Closes connections that kept their place for too long; when the next one does.
     fn expire(&self) -> Option<Instant> {
         let now = Instant::now();
@@ -148,7 +162,7 @@ struct After {
 
 impl Drop for After {
     fn drop(&mut self) {
-        let (connection, place) = self.rest.take().expect("there until the drop");
+        let (mut connection, place) = self.rest.take().expect("there until the drop");
         match self.reactor.door.accept.between {
             Between::Closed => {}
             Between::Watched => {
@@ -157,6 +171,22 @@ impl Drop for After {
             }
             Between::HeldByThread { most } => {
                 self.reactor.watch(connection, Some((place, Instant::now() + most)));
+            }
+            Between::Kept(Keep { requests_max, then }) => {
+                connection.answered += 1;
+                if requests_max.is_some_and(|most| connection.answered >= most) {
+                    return;
+                }
+                match then {
+                    // Refused where connections are kept (`real::refused`).
+                    Then::Watch | Then::Wait { .. } => {
+                        drop(place);
+                        self.reactor.watch(connection, None);
+                    }
+                    Then::Queue | Then::ServeWhereOneWaits => {
+                        self.reactor.look_at_once(connection, place);
+                    }
+                }
             }
         }
     }

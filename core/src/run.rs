@@ -7,6 +7,7 @@ use crate::cluster::{self, App};
 use crate::error::Error;
 use crate::experiment::Experiment;
 use crate::load::{Connections, Load, WarmUp};
+use crate::machine as simulated;
 use crate::measure::{Begin, Handout, Offered, Shape};
 use crate::model::{Dispatch, Handlers, Model, Serving, Topology};
 use crate::real;
@@ -157,10 +158,13 @@ impl Experiment {
     /// Checks that the engine can run this experiment, as [`Experiment::run`] does first.
     ///
     /// # Errors
-    /// Mistakes in an experiment that was built rather than read, or a model that the engine
-    /// cannot run.
+    /// Mistakes in an experiment that was built rather than read, or a model, a warm-up or a bound of the
+    /// machine that the engine cannot run.
     pub fn check_for(&self, engine: Engine) -> Result<(), Error> {
         self.check()?;
+        if engine == Engine::Real {
+            self.machine.as_ref().map_or(Ok(()), simulated::Machine::check_for_real)?;
+        }
         match (engine, self.warmup) {
             (Engine::Real, Some(WarmUp::Auto)) => Err(Error::invalid(
                 "warmup",
@@ -203,7 +207,7 @@ impl Experiment {
         let simulated = self.machine.clone().unwrap_or_default();
         let lower = |model: &Model| match engine {
             Engine::Real => model.topology(),
-            Engine::Sim => model.topology_on(simulated.cores()),
+            Engine::Sim => model.topology_of(simulated.cpus()),
         };
         let topologies: Vec<Topology> =
             self.models.iter().map(|entry| lower(&entry.model)).collect();
@@ -213,7 +217,9 @@ impl Experiment {
         for (topology, entry) in topologies.iter().zip(&self.models) {
             let label = topology.label.as_str();
             let _span = tracing::info_span!("row", model = label).entered();
-            let shape = shape(topology, &self.workload, &self.load, machine.cores);
+            let quota = simulated.binding_quota().filter(|_| engine == Engine::Sim);
+            let on = (machine.cores, quota);
+            let shape = shape(topology, &self.workload, &self.load, on);
             let mut recordings = Vec::new();
             for n in 0..self.repeat {
                 let before = rows.len() as f64 * f64::from(self.repeat) + f64::from(n);
@@ -254,7 +260,13 @@ impl Experiment {
     }
 }
 
-fn shape(topology: &Topology, workload: &Workload, load: &Load, cores: u32) -> Shape {
+/// The shape of a server on so many cores, of whose time it may use a quota.
+fn shape(
+    topology: &Topology,
+    workload: &Workload,
+    load: &Load,
+    (cores, quota): (u32, Option<f64>),
+) -> Shape {
     let shape = Shape {
         workers: topology.workers,
         threads: topology.threads,
@@ -269,6 +281,7 @@ fn shape(topology: &Topology, workload: &Workload, load: &Load, cores: u32) -> S
             Dispatch::Accept(_) => Some(Handout::Accepted),
         },
         cores,
+        quota,
         gvl_name: topology.gvl.name().to_owned(),
         quantum: topology.gvl.quantum(),
         one_thread: matches!(

@@ -21,6 +21,7 @@ mod served;
 mod settling;
 mod tables;
 mod tally;
+mod throttled;
 mod worker;
 
 pub use ceiling::{Ceiling, CeilingKind};
@@ -40,4 +41,5 @@ pub use recording::{EndpointRecording, PoolRecording, QueueUse, Recording, Snaps
 pub(crate) use served::{Ended, Served, Waits};
 pub(crate) use settling::{Settled, Settling};
 pub(crate) use tally::{Answered, Finished, Tally};
+pub use throttled::Throttled;
 pub use worker::WorkerRecording;

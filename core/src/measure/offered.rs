@@ -95,6 +95,7 @@ impl Offered {
             CeilingKind::Gvl => "GVL",
             CeilingKind::Slots => "slots",
             CeilingKind::Cores => "cores",
+            CeilingKind::Quota => "CPU quota",
             CeilingKind::Loop => "event loop",
             CeilingKind::Pool => "connection pool",
             CeilingKind::Users | CeilingKind::LoadLimited => "users",

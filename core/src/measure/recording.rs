@@ -3,7 +3,7 @@
 //! An engine fills one [`Recording`] for each replication of a model; `Facts` merges them. Holds no
 //! judgement. Merging adds: the merged recording is that of one long run.
 
-use super::{GvlUse, Histogram, LeftOut, LoopUse, WorkerRecording, worker};
+use super::{GvlUse, Histogram, LeftOut, LoopUse, Throttled, WorkerRecording, worker};
 use crate::cluster::Snapshot;
 use crate::timeline::Timeline;
 use crate::workload::Demand;
@@ -37,6 +37,8 @@ pub struct Recording {
     pub pools: Vec<PoolRecording>,
     /// How the event loop fared, where there is one.
     pub event_loop: Option<LoopUse>,
+    /// How a CPU quota bound it, where there is one.
+    pub throttled: Option<Throttled>,
     /// What the system knew of the processes, where it was asked.
     pub snapshots: Option<Snapshots>,
     /// The warm-up, which `elapsed` and `last_answer` do not have; `None` where none was asked for.
@@ -137,6 +139,9 @@ impl Recording {
             }
         }
         LoopUse::merge_into(&mut self.event_loop, other.event_loop.as_ref());
+        if let Some(theirs) = other.throttled {
+            self.throttled.get_or_insert_default().add(theirs);
+        }
         self.snapshots = self.snapshots.take().or_else(|| other.snapshots.clone());
         self.timeline = self.timeline.take().or_else(|| other.timeline.clone());
         if let Some(theirs) = other.left_out {

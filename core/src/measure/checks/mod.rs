@@ -15,6 +15,7 @@ mod no_success;
 mod overloaded;
 mod oversubscribed_cpu;
 mod short_sample;
+mod throttled;
 mod unstable_load;
 mod warm_up;
 
@@ -43,6 +44,7 @@ pub const CHECKS: &[Check] = &[
     gvl_wait::check,
     blocked_loop::check,
     oversubscribed_cpu::check,
+    throttled::check,
 ];
 
 /// What a check doubts.

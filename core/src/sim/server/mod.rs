@@ -343,9 +343,11 @@ impl<'a> Server<'a> {
             Recording::of_workers(&workers)
         };
         let timeline = self.timeline(end);
+        let throttled = self.kernel.throttled(end);
         Recording {
             elapsed: Duration::from_nanos(end),
             timeline,
+            throttled,
             last_answer: Duration::from_nanos(self.tally.last_finish),
             unfinished: self.requests.under_way(),
             queue: self.tally.queue_use(0, end),

@@ -1,6 +1,7 @@
 //! The simulator against what can be worked out by hand: queueing theory and the lock's closed forms.
 
 mod locks;
+mod quota;
 mod refused;
 mod theory;
 mod timelines;

@@ -164,6 +164,7 @@ impl Experiment {
         self.check()?;
         if engine == Engine::Real {
             self.machine.as_ref().map_or(Ok(()), simulated::Machine::check_for_real)?;
+            self.models.iter().try_for_each(|entry| self.check_connections(&entry.model))?;
         }
         match (engine, self.warmup) {
             (Engine::Real, Some(WarmUp::Auto)) => Err(Error::invalid(
@@ -173,6 +174,27 @@ impl Experiment {
             )),
             (Engine::Real | Engine::Sim, _) => Ok(()),
         }
+    }
+
+    /// Refuses a bound on the connections of all processes where it could be met: real processes do not
+    /// know of each other's.
+    fn check_connections(&self, model: &Model) -> Result<(), Error> {
+        let processes = u64::from(model.topology().processes);
+        for pool in &self.workload.pools {
+            let could = u64::from(pool.size) * processes;
+            if let Some(most) = pool.max_connections.filter(|most| u64::from(*most) < could) {
+                let whose = match processes {
+                    1 => "whose process does not count its connections".to_owned(),
+                    n => format!("whose {n} processes do not count their connections together"),
+                };
+                return Err(Error::invalid(
+                    format!("workload.pools.{}.max_connections", pool.name),
+                    most,
+                    format!("{could} or more on the real engine, {whose}, or the simulator"),
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// Runs as [`Experiment::run`]; `observe` hears about ten times a second how far it is.

@@ -124,7 +124,8 @@ impl Ceiling {
     }
 
     fn of_pool(pool: &PoolRecording, processes: u64, ok: u64) -> Option<Self> {
-        let connections = pool.size * processes;
+        let most = pool.database.map_or(u64::MAX, |database| database.max);
+        let connections = (pool.size * processes).min(most);
         let mut ceiling = Self::of(CeilingKind::Pool, connections, pool.held, Duration::ZERO, ok)?;
         let time = figure::ms(pool.held.div_f64(ok as f64));
         let count = figure::count(connections, "connection");
@@ -169,12 +170,17 @@ impl Ceiling {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::DatabaseUse;
     use crate::measure::samples::{endpoint, facts, ms, shape};
 
     #[test]
     fn a_pool_bounds_what_holds_its_connections() {
-        let pool = PoolRecording { name: "db".into(), size: 5, held: ms(20) * 100 };
+        let pool = PoolRecording { name: "db".into(), size: 5, held: ms(20) * 100, database: None };
         let io = endpoint("io", 100, 110).asking(30, 2, 2);
+        let taken = DatabaseUse { max: 8, ..<_>::default() };
+        let full = PoolRecording { database: Some(taken), ..pool.clone() };
+        let bound = Ceiling::all(&shape(2, 12), &io, &[full]).pop().unwrap();
+        assert_eq!(bound.formula, "8 connections of db / 20 ms held");
         let ceilings = Ceiling::all(&shape(2, 12), &io, &[pool]);
         let bound = ceilings.last().unwrap();
         assert_eq!((bound.kind.name(), bound.rps), ("connection pool", 500.0));

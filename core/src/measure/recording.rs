@@ -6,7 +6,7 @@
 use super::{GvlUse, Histogram, LeftOut, LoopUse, Throttled, WorkerRecording, worker};
 use crate::cluster::Snapshot;
 use crate::timeline::Timeline;
-use crate::workload::Demand;
+use crate::workload::{Demand, Pool};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -85,6 +85,41 @@ pub struct PoolRecording {
     pub size: u64,
     /// The service times of the steps inside its checkouts, summed.
     pub held: Duration,
+    /// What the database took of its connections, where that is bounded.
+    pub database: Option<DatabaseUse>,
+}
+
+/// What a database took of a pool's connections, all processes together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DatabaseUse {
+    /// How many connections it takes.
+    pub max: u64,
+    /// How many were open at most.
+    pub opened: u64,
+    /// Checkouts that it refused, the warm-up's too.
+    pub refused: u64,
+}
+
+impl PoolRecording {
+    /// Makes the record of a pool that nobody has used.
+    pub fn of(pool: &Pool) -> Self {
+        let max = pool.max_connections.map(u64::from);
+        Self {
+            name: pool.name.clone(),
+            size: pool.size.into(),
+            held: Duration::ZERO,
+            database: max.map(|max| DatabaseUse { max, ..DatabaseUse::default() }),
+        }
+    }
+
+    /// Adds another run's.
+    fn add(&mut self, other: &Self) {
+        self.held += other.held;
+        if let (Some(mine), Some(theirs)) = (&mut self.database, other.database) {
+            mine.opened = mine.opened.max(theirs.opened);
+            mine.refused += theirs.refused;
+        }
+    }
 }
 
 /// How deep the queue in front of the threads was.
@@ -134,7 +169,7 @@ impl Recording {
         self.cpu += other.cpu;
         for theirs in &other.pools {
             match self.pools.iter_mut().find(|mine| mine.name == theirs.name) {
-                Some(mine) => mine.held += theirs.held,
+                Some(mine) => mine.add(theirs),
                 None => self.pools.push(theirs.clone()),
             }
         }

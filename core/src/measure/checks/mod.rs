@@ -16,6 +16,7 @@ mod overloaded;
 mod oversubscribed_cpu;
 mod short_sample;
 mod throttled;
+mod too_many_connections;
 mod unstable_load;
 mod warm_up;
 
@@ -34,6 +35,7 @@ pub const CHECKS: &[Check] = &[
     no_success::check,
     failures::check,
     lost_workers::check,
+    too_many_connections::check,
     busy_machine::check,
     short_sample::check,
     load_limited::check,

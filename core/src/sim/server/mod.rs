@@ -16,7 +16,7 @@ mod threads;
 use self::accept::{Acceptor, Connection, Door, Listener, Reactor};
 use self::client::{Client, Turn};
 use self::event_loop::{EventLoop, Loop};
-use self::pools::Pools;
+use self::pools::{Databases, Pools};
 use self::request::{RequestId, Requests};
 use self::threads::Thread;
 use super::kernel::{Kernel, LockId, Record, Tid};
@@ -67,6 +67,7 @@ pub(in crate::sim) struct Server<'a> {
     /// When the calendar has the next arrival.
     arrival_at: Option<Nanos>,
     processes: Vec<Process>,
+    databases: Databases,
     /// By thread: its process and its role.
     roles: Vec<(u32, Role)>,
     requests: Requests,
@@ -117,6 +118,7 @@ impl<'a> Server<'a> {
             driver: Driver::new(load, workload, seed),
             arrival_at: None,
             processes: Vec::new(),
+            databases: Databases::new(&workload.pools),
             roles: Vec::new(),
             requests: Requests::default(),
             client: Client::of(machine),
@@ -344,6 +346,7 @@ impl<'a> Server<'a> {
         };
         let timeline = self.timeline(end);
         let throttled = self.kernel.throttled(end);
+        self.databases.tell(&mut self.tally.pools);
         Recording {
             elapsed: Duration::from_nanos(end),
             timeline,

@@ -1,5 +1,6 @@
 //! The simulator against what can be worked out by hand: queueing theory and the lock's closed forms.
 
+mod connections;
 mod locks;
 mod quota;
 mod refused;

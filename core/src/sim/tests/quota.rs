@@ -65,7 +65,7 @@ fn what_several_cores_used_too_much_is_owed() {
     assert_eq!(run.cpu, Duration::from_nanos(2_100_000));
 }
 
-/// A thread stopped while it holds the lock keeps it, and the timer that would take it is stopped, too.
+/// A thread stopped while it holds the lock keeps it.
 #[test]
 fn who_is_stopped_keeps_the_lock() {
     let steps = Workload::from([cpu(ms(30))]);
@@ -76,6 +76,18 @@ fn who_is_stopped_keeps_the_lock() {
     assert_eq!(latencies(&run), (110.0, 220.0));
     assert_eq!(run.gvl.wait, ms(220));
     assert_eq!((run.gvl.hold, run.gvl.forced_yields), (ms(220), 0));
+}
+
+/// The lock's timer is a thread like the others: of ten ticks of 10 ms that would cut a thread off, those due
+/// while all stand still come late. In periods of 24 ms, of which 18 compute, they are at 10, 24, 34, 48, 58,
+/// 72, 82, 96 and 106 ms: the ninth is the last before the request's 90 ms are over.
+#[test]
+fn the_locks_timer_stands_still_too() {
+    let steps = Workload::from([cpu(ms(90))]);
+    let machine = Machine { quota_period: Some(ms(24)), ..machine(2, 0.75) };
+    let model = pool().threads(2).gvl(Gvl::cruby());
+    let run = run(model, &steps, &closed(2).requests(2), &machine, 1);
+    assert_eq!(latencies(&run).0, 114.0);
 }
 
 /// A thread that wakes when nothing is left waits, even if it only has to answer.

@@ -3,16 +3,26 @@
 //! `experiment` reads and prints it, `sim` runs on it. What it leaves out has one default
 //! everywhere, so that a simulated result does not depend on where it was made.
 
+use crate::clock::{Nanos, nanos};
+use crate::cluster::cpus::Cpus;
 use crate::error::Error;
 use crate::value::{Fields, Node, Value};
 use crate::workload::{Dist, duration, lognormal};
 use std::path::Path;
 use std::time::Duration;
 
+const KEYS: [&str; 8] =
+    ["cores", "wake", "switch", "slice", "together", "client", "quota", "quota_period"];
 const CORES_MAX: i64 = 4096;
 const COST_MAX: Duration = Duration::from_millis(100);
 const SLICE: std::ops::RangeInclusive<Duration> =
     Duration::from_micros(10)..=Duration::from_secs(1);
+const QUOTA: std::ops::RangeInclusive<f64> = 0.001..=4096.0;
+/// What the kernel takes (`max_cfs_quota_period` and `min_cfs_quota_period`, kernel/sched/core.c).
+const QUOTA_PERIOD: std::ops::RangeInclusive<Duration> =
+    Duration::from_millis(1)..=Duration::from_secs(1);
+/// The least CPU time of a period that the kernel takes (`min_cfs_quota_period`, the same).
+const QUOTA_MIN: Nanos = 1_000_000;
 const TOGETHER: std::ops::RangeInclusive<f64> = 0.1..=1.0;
 
 /// The machine that the simulator has; the other engines use the one they run on.
@@ -48,6 +58,15 @@ pub struct Machine {
     /// Python), on a core of its own: who connects together with others sends only when the others
     /// have connected, and a server may have accepted a connection long before.
     pub client: Option<Duration>,
+    /// How many processors' time the server may use, all its processes together, 0.001 to 4,096 (no
+    /// bound): in each period that many times as long as the period, and then every thread stands
+    /// still until the next one, with the locks that it holds. This is `cpu.max` of a control group,
+    /// so the CPU limit of a container (the kernel's Documentation/scheduler/sched-bwc.rst). As there, more
+    /// than the cores has no effect. `workers = "auto"` follows it.
+    pub quota: Option<f64>,
+    /// The period of the quota, 1 ms to 1 s; by default 100 ms, as Linux has it. It has to make the
+    /// quota 1 ms of CPU time at least. Periods begin with the run.
+    pub quota_period: Option<Duration>,
 }
 
 impl Machine {
@@ -89,6 +108,36 @@ impl Machine {
         self.client.unwrap_or_default()
     }
 
+    /// Gives the period of the CPU quota.
+    pub fn quota_period(&self) -> Duration {
+        self.quota_period.unwrap_or(Duration::from_millis(100))
+    }
+
+    /// Gives the processors as a process on it finds them, with its quota.
+    pub fn cpus(&self) -> Cpus {
+        let cpus = Cpus::of_machine(self.cores());
+        self.quota.map_or(cpus, |quota| cpus.with_quota(quota))
+    }
+
+    /// The quota, where all cores together could use more.
+    pub(crate) fn binding_quota(&self) -> Option<f64> {
+        self.quota.filter(|cpus| *cpus < f64::from(self.cores()))
+    }
+
+    /// The CPU time that a quota comes to in each period, in whole nanoseconds.
+    pub(crate) fn budget_of(&self, quota: f64) -> Nanos {
+        (quota * nanos(self.quota_period()) as f64).round() as Nanos
+    }
+
+    /// Refuses what only a simulated machine can have; the other keys describe one, and are not used
+    /// on a real one.
+    pub(crate) fn check_for_real(&self) -> Result<(), Error> {
+        self.quota.map_or(Ok(()), |quota| {
+            let why = "no quota on the real engine, which has that of the control group it runs in";
+            Err(Error::invalid("machine.quota", quota, format!("{why}, or the simulator")))
+        })
+    }
+
     /// Reads a machine file: TOML with a table `[machine]`, as [`Machine::to_toml`] writes it.
     ///
     /// # Errors
@@ -119,7 +168,7 @@ impl Machine {
 
     /// Reads the table `[machine]`.
     pub(crate) fn read(node: &Node<'_>) -> Option<Self> {
-        let fields = node.table(&["cores", "wake", "switch", "slice", "together", "client"])?;
+        let fields = node.table(&KEYS)?;
         let cores = match fields.get("cores") {
             Some(node) => node.int(1..=CORES_MAX).map(|n| Some(n as u32)),
             None => Some(None),
@@ -140,6 +189,11 @@ impl Machine {
             None => Some(None),
         };
         let client = span(&fields, "client", Duration::ZERO..=COST_MAX);
+        let quota = match fields.get("quota") {
+            Some(node) => node.float(QUOTA).map(Some),
+            None => Some(None),
+        };
+        let quota_period = span(&fields, "quota_period", QUOTA_PERIOD);
         let machine = Self {
             cores: cores?,
             wake: wake?,
@@ -147,6 +201,8 @@ impl Machine {
             slice: slice?,
             together: together?,
             client: client?,
+            quota: quota?,
+            quota_period: quota_period?,
         };
         if machine.switch() > machine.slice() {
             let slice = duration::print(machine.slice());
@@ -154,7 +210,23 @@ impl Machine {
                 "at most the slice of {slice}: the cores would do little but switch"
             ));
         }
+        machine.check_quota(&fields)?;
         Some(machine)
+    }
+
+    /// Checks that quota and period go together.
+    fn check_quota(&self, fields: &Fields<'_>) -> Option<()> {
+        let (node, period) = (fields.get("quota"), fields.get("quota_period"));
+        match (self.quota.zip(node), period) {
+            (None, Some(period)) => period.refuse("a quota beside it, which it is the period of"),
+            (Some((quota, node)), _) if self.budget_of(quota) < QUOTA_MIN => {
+                let period = duration::print(self.quota_period());
+                node.refuse(format!(
+                    "a quota that comes to 1ms of CPU time or more in each period of {period}"
+                ))
+            }
+            _ => Some(()),
+        }
     }
 
     /// Writes what [`Machine::read`] reads back.
@@ -165,6 +237,9 @@ impl Machine {
         for (key, d) in [("switch", self.switch), ("slice", self.slice), ("client", self.client)] {
             fields.extend(d.map(|d| (key, Value::text(duration::print(d)))));
         }
+        fields.extend(self.quota.map(|cpus| ("quota", Value::Float(cpus))));
+        let period = self.quota_period.map(|d| Value::text(duration::print(d)));
+        fields.extend(period.map(|period| ("quota_period", period)));
         fields.extend(self.together.map(|speed| ("together", Value::Float(speed))));
         Value::table(fields)
     }
@@ -188,12 +263,32 @@ mod tests {
 
     #[test]
     fn a_machine_file_reads_back() {
-        let text = "[machine]\ncores = 64\nwake = \"lognormal(8us, 0.4)\"\nswitch = \"3us\"\nclient = \"1ms\"\ntogether = 0.6\n";
+        let text = "[machine]\ncores = 64\nwake = \"lognormal(8us, 0.4)\"\nswitch = \"3us\"\nclient = \"1ms\"\ntogether = 0.6\nquota = 1.5\nquota_period = \"50ms\"\n";
         let machine = Machine::from_toml(text).unwrap();
         assert_eq!(machine.cores(), 64);
         assert_eq!(Machine::from_toml(&machine.to_toml()).unwrap(), machine);
-        let mistake = |text| Machine::from_toml(text).unwrap_err().to_string();
+        let mistake = |text: &str| Machine::from_toml(text).unwrap_err().to_string();
         assert_eq!(mistake(""), "machine: nothing is not allowed, expected a [machine]");
+        for (text, expected) in [
+            ("quota = 0", "machine.quota: 0 is not allowed, expected a number in 0.001..=4096"),
+            (
+                "quota = 0.005",
+                "machine.quota: 0.005 is not allowed, expected a quota that comes to 1ms of CPU \
+                 time or more in each period of 100ms",
+            ),
+            (
+                "quota = 1\nquota_period = \"2s\"",
+                "machine.quota_period: \"2s\" is not allowed, expected a duration from 1ms to 1s \
+                 with a unit, such as \"10us\"",
+            ),
+            (
+                "quota_period = \"50ms\"",
+                "machine.quota_period: \"50ms\" is not allowed, expected a quota beside it, which \
+                 it is the period of",
+            ),
+        ] {
+            assert_eq!(mistake(&format!("[machine]\n{text}")), expected);
+        }
         assert!(mistake("[machine]\nslice = \"1ns\"").starts_with("machine.slice: \"1ns\""));
         assert_eq!(
             mistake("[machine]\nswitch = \"4ms\""),

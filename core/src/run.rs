@@ -7,6 +7,7 @@ use crate::cluster::{self, App};
 use crate::error::Error;
 use crate::experiment::{Entry, Experiment};
 use crate::load::{Connections, Load, WarmUp};
+use crate::machine as simulated;
 use crate::measure::{Begin, Handout, Offered, Shape};
 use crate::model::{Dispatch, Handlers, Model, Serving, Topology};
 use crate::real;
@@ -157,10 +158,14 @@ impl Experiment {
     /// Checks that the engine can run this experiment, as [`Experiment::run`] does first.
     ///
     /// # Errors
-    /// Mistakes in an experiment that was built rather than read, or a model that the engine
-    /// cannot run.
+    /// Mistakes in an experiment that was built rather than read, or a model, a warm-up or a bound of the
+    /// machine that the engine cannot run.
     pub fn check_for(&self, engine: Engine) -> Result<(), Error> {
         self.check()?;
+        if engine == Engine::Real {
+            self.machine.as_ref().map_or(Ok(()), simulated::Machine::check_for_real)?;
+            self.models.iter().try_for_each(|entry| self.check_connections(&entry.model))?;
+        }
         match (engine, self.warmup) {
             (Engine::Real, Some(WarmUp::Auto)) => Err(Error::invalid(
                 "warmup",
@@ -175,6 +180,27 @@ impl Experiment {
             }
             (Engine::Sim, _) => Ok(()),
         }
+    }
+
+    /// Refuses a bound on the connections of all processes where it could be met: real processes do not
+    /// know of each other's.
+    fn check_connections(&self, model: &Model) -> Result<(), Error> {
+        let processes = u64::from(model.topology().processes);
+        for pool in &self.workload.pools {
+            let could = u64::from(pool.size) * processes;
+            if let Some(most) = pool.max_connections.filter(|most| u64::from(*most) < could) {
+                let whose = match processes {
+                    1 => "whose process does not count its connections".to_owned(),
+                    n => format!("whose {n} processes do not count their connections together"),
+                };
+                return Err(Error::invalid(
+                    format!("workload.pools.{}.max_connections", pool.name),
+                    most,
+                    format!("{could} or more on the real engine, {whose}, or the simulator"),
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// Runs as [`Experiment::run`]; `observe` hears about ten times a second how far it is.
@@ -209,7 +235,7 @@ impl Experiment {
         let simulated = self.machine.clone().unwrap_or_default();
         let lower = |model: &Model| match engine {
             Engine::Real => model.topology(),
-            Engine::Sim => model.topology_on(simulated.cores()),
+            Engine::Sim => model.topology_of(simulated.cpus()),
         };
         let topologies: Vec<Topology> =
             self.models.iter().map(|entry| lower(&entry.model)).collect();
@@ -219,7 +245,9 @@ impl Experiment {
         for (topology, entry) in topologies.iter().zip(&self.models) {
             let label = topology.label.as_str();
             let _span = tracing::info_span!("row", model = label).entered();
-            let shape = shape(topology, &self.workload, &self.load, machine.cores);
+            let quota = simulated.binding_quota().filter(|_| engine == Engine::Sim);
+            let on = (machine.cores, quota);
+            let shape = shape(topology, &self.workload, &self.load, on);
             let mut recordings = Vec::new();
             for n in 0..self.repeat {
                 let before = rows.len() as f64 * f64::from(self.repeat) + f64::from(n);
@@ -260,7 +288,13 @@ impl Experiment {
     }
 }
 
-fn shape(topology: &Topology, workload: &Workload, load: &Load, cores: u32) -> Shape {
+/// The shape of a server on so many cores, of whose time it may use a quota.
+fn shape(
+    topology: &Topology,
+    workload: &Workload,
+    load: &Load,
+    (cores, quota): (u32, Option<f64>),
+) -> Shape {
     let shape = Shape {
         workers: topology.workers,
         threads: topology.threads,
@@ -276,6 +310,7 @@ fn shape(topology: &Topology, workload: &Workload, load: &Load, cores: u32) -> S
             Dispatch::Balanced(_) => Some(Handout::Assigned),
         },
         cores,
+        quota,
         gvl_name: topology.gvl.name().to_owned(),
         quantum: topology.gvl.quantum(),
         one_thread: matches!(

@@ -40,11 +40,22 @@ impl Cpus {
         Self { online: cores, affinity: cores, quota: None, available: cores.max(1) }
     }
 
+    /// The same with a CPU quota of so many processors' time.
+    ///
+    /// ```
+    /// use gvl_lab::cluster::cpus::Cpus;
+    /// let cpus = Cpus::of_machine(8).with_quota(2.5);
+    /// assert_eq!((cpus.available, cpus.puma_auto()), (2, 2));
+    /// ```
+    pub fn with_quota(self, quota: f64) -> Self {
+        let available = self.affinity.min(quota as u32).max(1);
+        Self { quota: Some(quota), available, ..self }
+    }
+
     /// Looks at the control groups below `root`, which is `/` outside of tests.
     pub fn read(root: &Path, affinity: u32, online: u32) -> Self {
-        let quota = quota(root);
-        let floor = quota.map_or(u32::MAX, |quota| quota as u32);
-        Self { online, affinity, quota, available: affinity.min(floor).max(1) }
+        let cpus = Self { online, affinity, quota: None, available: affinity.max(1) };
+        quota(root).map_or(cpus, |quota| cpus.with_quota(quota))
     }
 
     /// What Puma's `workers :auto` comes to: the processors rounded down, where half of one gives 0

@@ -9,9 +9,10 @@
 //! Network Models", 1978). The mean is that of the requests' own demands, so no allowance for
 //! sampling is needed, whatever the distribution. The same holds of users, cores and the lock.
 //!
-//! Users that think are the exception: their bound (the interactive response time law of the same
+//! Users that think are an exception: their bound (the interactive response time law of the same
 //! paper) is one in the mean of a long run, as the first requests come before any thought. It says
-//! what limits a run, and makes none impossible.
+//! what limits a run, and makes none impossible. So is a CPU quota: a run may end when it has used all of a
+//! period, whose rest it does not wait for.
 
 use super::{EndpointRecording, PoolRecording, Shape, figure};
 use crate::workload::Demand;
@@ -40,6 +41,8 @@ pub enum CeilingKind {
     LoadLimited,
     /// Cores / CPU time.
     Cores,
+    /// CPUs of the quota / CPU time.
+    Quota,
     /// Processes / time holding the GVL.
     Gvl,
     /// Connections of a pool / time holding one.
@@ -56,6 +59,7 @@ impl CeilingKind {
             Self::Users => "users",
             Self::LoadLimited => "load limited",
             Self::Cores => "cores",
+            Self::Quota => "cpu quota",
             Self::Gvl => "gvl",
             Self::Loop => "event loop",
             Self::Pool => "connection pool",
@@ -108,12 +112,20 @@ impl Ceiling {
             let think = if kind == users { shape.think } else { Duration::ZERO };
             Self::of(kind, servers?, sum, think, ok)
         })
+        .chain(shape.quota.and_then(|cpus| Self::of_quota(cpus, demand.cpu, ok)))
         .chain(pools.iter().filter_map(|pool| Self::of_pool(pool, processes, ok)))
         .collect()
     }
 
+    fn of_quota(cpus: f64, cpu: Duration, ok: u64) -> Option<Self> {
+        let one = Self::of(CeilingKind::Quota, 1, cpu, Duration::ZERO, ok)?;
+        let formula = format!("quota of {} / {}", figure::number(cpus), one.formula);
+        Some(Self { rps: one.rps * cpus, formula, ..one })
+    }
+
     fn of_pool(pool: &PoolRecording, processes: u64, ok: u64) -> Option<Self> {
-        let connections = pool.size * processes;
+        let most = pool.database.map_or(u64::MAX, |database| database.max);
+        let connections = (pool.size * processes).min(most);
         let mut ceiling = Self::of(CeilingKind::Pool, connections, pool.held, Duration::ZERO, ok)?;
         let time = figure::ms(pool.held.div_f64(ok as f64));
         let count = figure::count(connections, "connection");
@@ -143,6 +155,7 @@ impl Ceiling {
                 }
             }
             CeilingKind::Cores => format!("{} / {time} CPU", figure::count(servers, "core")),
+            CeilingKind::Quota => format!("{time} CPU"),
             CeilingKind::Pool => String::new(),
             CeilingKind::Loop => {
                 format!("{} / {time} on the loop", figure::count(servers, "loop"))
@@ -157,16 +170,31 @@ impl Ceiling {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::DatabaseUse;
     use crate::measure::samples::{endpoint, facts, ms, shape};
 
     #[test]
     fn a_pool_bounds_what_holds_its_connections() {
-        let pool = PoolRecording { name: "db".into(), size: 5, held: ms(20) * 100 };
+        let pool = PoolRecording { name: "db".into(), size: 5, held: ms(20) * 100, database: None };
         let io = endpoint("io", 100, 110).asking(30, 2, 2);
+        let taken = DatabaseUse { max: 8, ..<_>::default() };
+        let full = PoolRecording { database: Some(taken), ..pool.clone() };
+        let bound = Ceiling::all(&shape(2, 12), &io, &[full]).pop().unwrap();
+        assert_eq!(bound.formula, "8 connections of db / 20 ms held");
         let ceilings = Ceiling::all(&shape(2, 12), &io, &[pool]);
         let bound = ceilings.last().unwrap();
         assert_eq!((bound.kind.name(), bound.rps), ("connection pool", 500.0));
         assert_eq!(bound.formula, "10 connections of db / 20 ms held");
+    }
+
+    #[test]
+    fn a_quota_bounds_what_computes() {
+        let mut shape = shape(0, 6);
+        shape.quota = Some(1.5);
+        let facts = facts(shape, 1000, vec![endpoint("cpu", 70, 50).asking(50, 20, 1)]);
+        let bound = facts.bound_by().unwrap();
+        assert_eq!((bound.kind.name(), bound.rps), ("cpu quota", 75.0));
+        assert_eq!(bound.formula, "quota of 1.5 / 20 ms CPU");
     }
 
     #[test]

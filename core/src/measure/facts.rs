@@ -27,6 +27,9 @@ pub struct Shape {
     pub handout: Option<Handout>,
     /// Processors the server may use.
     pub cores: u32,
+    /// So many processors' time, at most, of all processes together; `None` where the cores are the
+    /// bound.
+    pub quota: Option<f64>,
     /// The lock's name, such as `cruby-3.3` or `none`.
     pub gvl_name: String,
     /// How long a holder may keep the lock while others wait.

@@ -21,6 +21,7 @@ mod served;
 mod settling;
 mod tables;
 mod tally;
+mod throttled;
 mod worker;
 
 pub use ceiling::{Ceiling, CeilingKind};
@@ -36,8 +37,11 @@ pub(crate) use left_out::Begin;
 pub use left_out::LeftOut;
 pub use loop_use::LoopUse;
 pub use offered::Offered;
-pub use recording::{EndpointRecording, PoolRecording, QueueUse, Recording, Snapshots};
+pub use recording::{
+    DatabaseUse, EndpointRecording, PoolRecording, QueueUse, Recording, Snapshots,
+};
 pub(crate) use served::{Ended, Served, Waits};
 pub(crate) use settling::{Settled, Settling};
 pub(crate) use tally::{Answered, Finished, Tally};
+pub use throttled::Throttled;
 pub use worker::WorkerRecording;

@@ -36,15 +36,7 @@ impl Offered {
         let weights = workload.endpoints.iter().map(|e| e.weight / largest);
         let total: f64 = weights.clone().sum();
         let mut demand = Demand::default();
-        let mut pools: Vec<PoolRecording> = workload
-            .pools
-            .iter()
-            .map(|pool| PoolRecording {
-                name: pool.name.clone(),
-                size: pool.size.into(),
-                held: Duration::ZERO,
-            })
-            .collect();
+        let mut pools: Vec<_> = workload.pools.iter().map(PoolRecording::of).collect();
         for (program, weight) in programs.iter().zip(weights) {
             let requests = f64::from(SCALE) * weight / total;
             let of = |time: Duration| time.mul_f64(requests);
@@ -95,6 +87,7 @@ impl Offered {
             CeilingKind::Gvl => "GVL",
             CeilingKind::Slots => "slots",
             CeilingKind::Cores => "cores",
+            CeilingKind::Quota => "CPU quota",
             CeilingKind::Loop => "event loop",
             CeilingKind::Pool => "connection pool",
             CeilingKind::Users | CeilingKind::LoadLimited => "users",

@@ -3,10 +3,10 @@
 //! An engine fills one [`Recording`] for each replication of a model; `Facts` merges them. Holds no
 //! judgement. Merging adds: the merged recording is that of one long run.
 
-use super::{GvlUse, Histogram, LeftOut, LoopUse, WorkerRecording, worker};
+use super::{GvlUse, Histogram, LeftOut, LoopUse, Throttled, WorkerRecording, worker};
 use crate::cluster::Snapshot;
 use crate::timeline::Timeline;
-use crate::workload::Demand;
+use crate::workload::{Demand, Pool};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -37,6 +37,8 @@ pub struct Recording {
     pub pools: Vec<PoolRecording>,
     /// How the event loop fared, where there is one.
     pub event_loop: Option<LoopUse>,
+    /// How a CPU quota bound it, where there is one.
+    pub throttled: Option<Throttled>,
     /// What the system knew of the processes, where it was asked.
     pub snapshots: Option<Snapshots>,
     /// The warm-up, which `elapsed` and `last_answer` do not have; `None` where none was asked for.
@@ -83,6 +85,41 @@ pub struct PoolRecording {
     pub size: u64,
     /// The service times of the steps inside its checkouts, summed.
     pub held: Duration,
+    /// What the database took of its connections, where that is bounded.
+    pub database: Option<DatabaseUse>,
+}
+
+/// What a database took of a pool's connections, all processes together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DatabaseUse {
+    /// How many connections it takes.
+    pub max: u64,
+    /// How many were open at most.
+    pub opened: u64,
+    /// Checkouts that it refused, the warm-up's too.
+    pub refused: u64,
+}
+
+impl PoolRecording {
+    /// Makes the record of a pool that nobody has used.
+    pub fn of(pool: &Pool) -> Self {
+        let max = pool.max_connections.map(u64::from);
+        Self {
+            name: pool.name.clone(),
+            size: pool.size.into(),
+            held: Duration::ZERO,
+            database: max.map(|max| DatabaseUse { max, ..DatabaseUse::default() }),
+        }
+    }
+
+    /// Adds another run's.
+    fn add(&mut self, other: &Self) {
+        self.held += other.held;
+        if let (Some(mine), Some(theirs)) = (&mut self.database, other.database) {
+            mine.opened = mine.opened.max(theirs.opened);
+            mine.refused += theirs.refused;
+        }
+    }
 }
 
 /// How deep the queue in front of the threads was.
@@ -132,11 +169,14 @@ impl Recording {
         self.cpu += other.cpu;
         for theirs in &other.pools {
             match self.pools.iter_mut().find(|mine| mine.name == theirs.name) {
-                Some(mine) => mine.held += theirs.held,
+                Some(mine) => mine.add(theirs),
                 None => self.pools.push(theirs.clone()),
             }
         }
         LoopUse::merge_into(&mut self.event_loop, other.event_loop.as_ref());
+        if let Some(theirs) = other.throttled {
+            self.throttled.get_or_insert_default().add(theirs);
+        }
         self.snapshots = self.snapshots.take().or_else(|| other.snapshots.clone());
         self.timeline = self.timeline.take().or_else(|| other.timeline.clone());
         if let Some(theirs) = other.left_out {

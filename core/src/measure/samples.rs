@@ -50,6 +50,7 @@ pub(crate) fn shape(workers: u32, threads: u32) -> Shape {
         keep_alive: false,
         handout: (workers > 1).then_some(Handout::Accepted),
         cores: 4,
+        quota: None,
         gvl_name: "cruby-3.3".to_owned(),
         quantum: Some(ms(100)),
         one_thread: false,

@@ -5,7 +5,7 @@ use super::{
     Settling, WorkerRecording,
 };
 use crate::clock::Nanos;
-use crate::workload::{Endpoint, Pool, Workload};
+use crate::workload::{Endpoint, Workload};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -71,14 +71,9 @@ impl Tally {
     /// An empty tally; `told_late`: workers tell when they took a request only after they served it.
     pub(crate) fn new(workload: &Workload, start: Nanos, told_late: bool) -> Self {
         let endpoint = |e: &Endpoint| EndpointRecording { name: e.name.clone(), ..<_>::default() };
-        let pool = |p: &Pool| PoolRecording {
-            name: p.name.clone(),
-            size: p.size.into(),
-            held: Duration::ZERO,
-        };
         Self {
             endpoints: workload.endpoints.iter().map(endpoint).collect(),
-            pools: workload.pools.iter().map(pool).collect(),
+            pools: workload.pools.iter().map(PoolRecording::of).collect(),
             ok: 0,
             last_finish: start,
             by_process: BTreeMap::new(),

@@ -87,7 +87,15 @@ impl Model {
     /// # Panics
     /// As [`Model::topology`].
     pub fn topology_on(&self, cores: u32) -> Topology {
-        self.0.topology(&|| Cpus::of_machine(cores))
+        self.topology_of(Cpus::of_machine(cores))
+    }
+
+    /// Lowers the model to the shape that it has where a process may use these processors.
+    ///
+    /// # Panics
+    /// As [`Model::topology`].
+    pub fn topology_of(&self, cpus: Cpus) -> Topology {
+        self.0.topology(&|| cpus)
     }
 
     /// Lowers it as [`Model::topology`], where `on` tells of the machine's processors.

@@ -24,12 +24,18 @@ pub struct Pool {
     pub size: u32,
     /// How long a request waits for a connection before it fails, at most 24 hours.
     pub timeout: Duration,
+    /// How many connections the database takes from all processes together, 1 to 100,000; no bound by
+    /// default, where PostgreSQL has 100. A process opens one when a checkout finds none idle, and keeps
+    /// it, as Active Record does; a checkout that would have to open one too many fails at once, as
+    /// `too many connections` (PostgreSQL's `FATAL: sorry, too many clients already`, section 19.3.1
+    /// of its documentation).
+    pub max_connections: Option<u32>,
 }
 
 impl Pool {
     /// Makes a pool with a timeout of 5 seconds.
     pub fn new(name: impl Into<String>, size: u32) -> Self {
-        Self { name: name.into(), size, timeout: TIMEOUT }
+        Self { name: name.into(), size, timeout: TIMEOUT, max_connections: None }
     }
 
     /// Changes how long a request waits for a connection.
@@ -38,12 +44,26 @@ impl Pool {
         self
     }
 
+    /// Bounds the connections that the database takes from all processes together, 1 to 100,000.
+    ///
+    /// ```
+    /// use gvl_lab::workload::Pool;
+    /// let pool = Pool::new("db", 5).max_connections(100);
+    /// assert_eq!(pool.max_connections, Some(100));
+    /// ```
+    pub fn max_connections(mut self, most: u32) -> Self {
+        self.max_connections = Some(most);
+        self
+    }
+
     /// Writes what stands under the pool's name in a document.
     pub(super) fn to_value(&self) -> Value {
-        Value::table([
+        let mut fields = vec![
             ("size", Value::Int(self.size.into())),
             ("timeout", Value::Text(duration::print(self.timeout))),
-        ])
+        ];
+        fields.extend(self.max_connections.map(|n| ("max_connections", Value::Int(n.into()))));
+        Value::table(fields)
     }
 
     fn read(name: &str, node: &Node<'_>) -> Option<Self> {
@@ -51,10 +71,15 @@ impl Pool {
         if length == 0 || length > NAME_MAX || name.chars().any(char::is_control) {
             return node.refuse_as("this name", format!("a name of 1 to {NAME_MAX} characters"));
         }
-        let fields = node.table(&["size", "timeout"])?;
+        let fields = node.table(&["size", "timeout", "max_connections"])?;
         let size = fields.need("size", "a number of connections")?.int(1..=SIZE_MAX.into());
         let timeout = fields.get("timeout").map_or(Some(TIMEOUT), duration::read);
-        Some(Self { name: name.to_owned(), size: size? as u32, timeout: timeout? })
+        let most = match fields.get("max_connections") {
+            Some(node) => node.int(1..=SIZE_MAX.into()).map(|n| Some(n as u32)),
+            None => Some(None),
+        };
+        let name = name.to_owned();
+        Some(Self { name, size: size? as u32, timeout: timeout?, max_connections: most? })
     }
 }
 

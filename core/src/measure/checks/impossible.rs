@@ -37,9 +37,14 @@ pub(super) fn check(facts: &Facts) -> Option<Warning> {
     })
 }
 
-/// Whether a ceiling holds for every run: the first requests of users come before any thought.
+/// Whether a ceiling holds for every run: the first requests of users come before any thought, and
+/// the last ones may use up a period of the quota that the run does not see the end of.
 fn bounds(facts: &Facts, kind: CeilingKind) -> bool {
-    facts.shape.think.is_zero() || !matches!(kind, CeilingKind::Users | CeilingKind::LoadLimited)
+    match kind {
+        CeilingKind::Users | CeilingKind::LoadLimited => facts.shape.think.is_zero(),
+        CeilingKind::Quota => false,
+        _ => true,
+    }
 }
 
 fn lowest(facts: &Facts, of: impl Fn(CeilingKind) -> bool) -> Option<&Ceiling> {

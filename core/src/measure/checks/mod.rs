@@ -15,6 +15,8 @@ mod no_success;
 mod overloaded;
 mod oversubscribed_cpu;
 mod short_sample;
+mod throttled;
+mod too_many_connections;
 mod unstable_load;
 mod warm_up;
 
@@ -33,6 +35,7 @@ pub const CHECKS: &[Check] = &[
     no_success::check,
     failures::check,
     lost_workers::check,
+    too_many_connections::check,
     busy_machine::check,
     short_sample::check,
     load_limited::check,
@@ -43,6 +46,7 @@ pub const CHECKS: &[Check] = &[
     gvl_wait::check,
     blocked_loop::check,
     oversubscribed_cpu::check,
+    throttled::check,
 ];
 
 /// What a check doubts.

@@ -22,6 +22,7 @@ pub(super) fn check(facts: &Facts) -> Option<Warning> {
     let remedy = match offered.ceiling.kind {
         CeilingKind::Slots => "add slots",
         CeilingKind::Cores => "add cores",
+        CeilingKind::Quota => "raise the CPU quota",
         CeilingKind::Pool => "add connections",
         _ => "add processes",
     };

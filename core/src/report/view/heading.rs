@@ -8,11 +8,16 @@ pub(super) fn of(report: &Report) -> String {
     let name = name(report);
     let cores = report.machine.cores;
     let s = if cores == 1 { "" } else { "s" };
+    let quota = field(&report.experiment, "machine").and_then(|machine| field(machine, "quota"));
+    let quota = quota.map_or(String::new(), |quota| format!(", quota {quota}"));
     let load = field(&report.experiment, "load").map_or(String::new(), |load| {
         let Value::Table(fields) = load else { return String::new() };
         fields.iter().map(|(key, value)| format!("; {key}{}", words(value))).collect()
     });
-    format!("{name}\n({} engine, {cores} core{s}, seed {}{load})", report.engine, report.seed)
+    format!(
+        "{name}\n({} engine, {cores} core{s}{quota}, seed {}{load})",
+        report.engine, report.seed
+    )
 }
 
 /// The name of the experiment, as far as it has one.
@@ -65,5 +70,8 @@ mod tests {
             of(&report),
             "io\n(real engine, 2 cores, seed 1; closed: users 24, duration 2s; connections: new)"
         );
+        let machine = Value::table([("quota", Value::Float(1.5))]);
+        report.experiment = Value::table([("machine", machine)]);
+        assert_eq!(of(&report), "experiment\n(real engine, 2 cores, quota 1.5, seed 1)");
     }
 }

@@ -6,6 +6,7 @@
 //! cores by `cores`. Invariant: a thread is on one core at most, and only there does it run.
 
 mod cores;
+mod quota;
 mod record;
 mod thread;
 
@@ -13,13 +14,14 @@ pub(super) use record::Record;
 pub(super) use thread::{Burst, Tid};
 
 use self::cores::Cores;
+use self::quota::Quota;
 use self::thread::{Next, Place, Thread};
 use super::calendar::Calendar;
 use crate::clock::{Nanos, nanos};
 use crate::gvl::policy::{Decision, Leave, Sched, Step, ThreadId};
 use crate::gvl::{Gvl, Phase, Usage};
 use crate::machine::Machine;
-use crate::measure::{Histogram, Waits};
+use crate::measure::{Histogram, Throttled, Waits};
 use crate::random::Stream;
 use crate::workload::Dist;
 use std::collections::VecDeque;
@@ -62,6 +64,8 @@ pub(super) struct Kernel<T> {
     running: u32,
     speed: f64,
     cores: Cores,
+    /// What all threads may use together, where that is bounded.
+    quota: Option<Box<Quota>>,
     threads: Vec<Thread>,
     /// Threads that ended.
     spare: Vec<Tid>,
@@ -99,6 +103,10 @@ enum Event<T> {
     Slice(u32, u32),
     /// A lock's timer looks.
     Tick(LockId),
+    /// The threads that run have used the quota of CPU time.
+    Spent,
+    /// A period begins, and with it those go on that had to wait for it.
+    Period,
     Timer(T),
 }
 
@@ -114,6 +122,7 @@ impl<T> Kernel<T> {
             running: 0,
             speed: 1.0,
             cores: Cores::new(machine.cores()),
+            quota: Quota::of(machine),
             threads: Vec::new(),
             spare: Vec::new(),
             locks: Vec::new(),
@@ -201,6 +210,8 @@ impl<T> Kernel<T> {
                 }
                 Event::Slice(core, stamp) => self.slice_over(core, stamp),
                 Event::Tick(lock) => self.tick(lock),
+                Event::Spent => self.spent(),
+                Event::Period => self.period(),
                 _ => {}
             }
         }
@@ -299,6 +310,9 @@ impl<T> Kernel<T> {
 
     /// Has a thread on a core do what it is there for; true where it asks its role.
     fn run(&mut self, tid: Tid) -> bool {
+        if self.quota.is_some() && self.is_stopped(tid, false) {
+            return false;
+        }
         if self.at(tid).at_lock && self.woken(tid) == Done::Later {
             return false;
         }
@@ -307,11 +321,14 @@ impl<T> Kernel<T> {
         if looks && self.safepoint(tid) == Done::Later {
             return false;
         }
-        let now = self.now();
-        let thread = self.at_mut(tid);
-        if thread.next == Next::Burst {
+        if self.at(tid).next == Next::Burst {
+            if self.quota.is_some() && self.at(tid).left > 0 && self.is_stopped(tid, true) {
+                return false;
+            }
+            let now = self.now();
+            let thread = self.at_mut(tid);
             (thread.runs, thread.since) = (true, now);
-            self.running += 1;
+            self.now_run(self.running + 1);
             self.repace(tid);
             self.enter_end(tid);
             return false;
@@ -387,8 +404,10 @@ impl<T> Kernel<T> {
                 self.line.push_back(tid);
             }
         }
+        let now = self.now();
         let state = &mut self.locks[lock.0 as usize];
-        let next = state.sched.next_tick();
+        // A look that had to wait for the quota is due at once.
+        let next = state.sched.next_tick().map(|at| at.max(now));
         if next != state.tick_at {
             state.tick_at = next;
             if let Some(at) = next {
@@ -402,6 +421,14 @@ impl<T> Kernel<T> {
         let state = &mut self.locks[lock.0 as usize];
         if state.tick_at != Some(now) {
             return;
+        }
+        if let Some(quota) = &mut self.quota {
+            quota.count(now, self.running);
+            if quota.is_over() {
+                // The timer is a thread of the process, and has to wait like the others.
+                state.tick_at = Some(quota.end());
+                return self.calendar.enter(quota.end(), Event::Tick(lock));
+            }
         }
         state.tick_at = None;
         let step = state.sched.tick(now);
@@ -532,6 +559,11 @@ impl<T> Kernel<T> {
             let (lock, event) = (thread.lock, Event::Run(next, thread.stamp));
             self.locks[lock.0 as usize].cpu += switch;
             self.calendar.enter(now.saturating_add(switch), event);
+            if let Some(quota) = &mut self.quota {
+                quota.count(now, self.running);
+                quota.charge(now, switch);
+                self.watch_quota();
+            }
         }
         if self.cores.anyone_waits() {
             self.watch(core);
@@ -542,8 +574,92 @@ impl<T> Kernel<T> {
     fn pause(&mut self, tid: Tid) {
         self.settle(tid);
         self.at_mut(tid).runs = false;
-        self.running -= 1;
+        self.now_run(self.running - 1);
         self.repace(tid);
+    }
+
+    /// So many bursts run from now on.
+    fn now_run(&mut self, running: u32) {
+        if let Some(quota) = &mut self.quota {
+            quota.count(self.calendar.now(), self.running);
+        }
+        self.running = running;
+        if self.quota.is_some() {
+            self.watch_quota();
+        }
+    }
+
+    /// Sees to it that the threads that run stop when they have used the quota.
+    fn watch_quota(&mut self) {
+        let Some(quota) = &mut self.quota else { return };
+        let spent = quota.spent(self.running);
+        if spent != quota.due {
+            quota.due = spent;
+            if let Some(at) = spent {
+                self.calendar.enter(at, Event::Spent);
+            }
+        }
+    }
+
+    /// Whether a thread that could run has to wait for the next period; it may have come to compute.
+    fn is_stopped(&mut self, tid: Tid, to_compute: bool) -> bool {
+        let now = self.calendar.now();
+        let Some(quota) = &mut self.quota else { return false };
+        quota.count(now, self.running);
+        let stops = if to_compute { quota.is_spent() } else { quota.is_over() };
+        if stops {
+            self.hold(tid);
+        }
+        stops
+    }
+
+    fn hold(&mut self, tid: Tid) {
+        let now = self.now();
+        if let Some(record) = &mut self.record {
+            record.off(tid, now);
+        }
+        if let Some(at) = self.quota.as_mut().and_then(|quota| quota.hold(tid)) {
+            self.calendar.enter(at, Event::Period);
+        }
+    }
+
+    /// The quota is used up: whoever has more to compute stops where it is, on its core.
+    fn spent(&mut self) {
+        let now = self.now();
+        let Some(quota) = self.quota.as_mut().filter(|quota| quota.due == Some(now)) else {
+            return;
+        };
+        quota.due = None;
+        quota.count(now, self.running);
+        let speed = self.speed;
+        let goes_on = |thread: &Thread| {
+            let ran = now - thread.since;
+            thread.runs && thread.left > if speed == 1.0 { ran } else { scaled(ran, speed) }
+        };
+        let running = self.cores.busy().map(|(_, tid)| tid);
+        let stopped: Vec<Tid> = running.filter(|tid| goes_on(self.at(*tid))).collect();
+        for tid in stopped {
+            self.pause(tid);
+            self.hold(tid);
+        }
+    }
+
+    /// A period begins that threads waited for.
+    fn period(&mut self) {
+        let now = self.now();
+        let Some(quota) = &mut self.quota else { return };
+        for tid in quota.release(now) {
+            self.line.push_back(tid);
+            let core = self.at(tid).core;
+            if let Some(record) = &mut self.record {
+                record.on(tid, core, now);
+            }
+        }
+    }
+
+    /// How the quota bound the threads until `end`, where there is one.
+    pub(super) fn throttled(&self, end: Nanos) -> Option<Throttled> {
+        self.quota.as_ref().map(|quota| quota.throttled(end))
     }
 
     /// The bursts that run, but for one that begins or stops, go on at the speed of so many.

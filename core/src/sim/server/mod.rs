@@ -22,7 +22,7 @@ use self::client::{Client, Turn};
 use self::event_loop::{EventLoop, Loop};
 use self::front::Front;
 use self::interlock::Interlock;
-use self::pools::Pools;
+use self::pools::{Databases, Pools};
 use self::request::{RequestId, Requests};
 use self::threads::Thread;
 use self::trim::Trim;
@@ -78,6 +78,7 @@ pub(in crate::sim) struct Server<'a> {
     /// When the calendar has the next arrival.
     arrival_at: Option<Nanos>,
     processes: Vec<Process>,
+    databases: Databases,
     /// By thread: its process and its role.
     roles: Vec<(u32, Role)>,
     requests: Requests,
@@ -132,6 +133,7 @@ impl<'a> Server<'a> {
             driver: Driver::new(load, workload, seed),
             arrival_at: None,
             processes: Vec::new(),
+            databases: Databases::new(&workload.pools),
             roles: Vec::new(),
             requests: Requests::default(),
             client: Client::of(machine),
@@ -368,9 +370,12 @@ impl<'a> Server<'a> {
             Recording::of_workers(&workers)
         };
         let timeline = self.timeline(end);
+        let throttled = self.kernel.throttled(end);
+        self.databases.tell(&mut self.tally.pools);
         Recording {
             elapsed: Duration::from_nanos(end),
             timeline,
+            throttled,
             last_answer: Duration::from_nanos(self.tally.last_finish),
             unfinished: self.requests.under_way(),
             queue: self.tally.queue_use(0, end),

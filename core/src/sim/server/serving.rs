@@ -3,6 +3,7 @@
 //! Threads of a pool and event loops call it. The thread holds the lock when an action begins; what
 //! blocks is done outside of it.
 
+use super::pools::Found;
 use super::request::RequestId;
 use super::{Server, Timer};
 use crate::clock::{Nanos, nanos};
@@ -107,10 +108,10 @@ impl Server<'_> {
             Action::Io(length) => Outside::Sleep(nanos(length)),
             Action::Native(length) => Outside::Burn(nanos(length)),
             Action::Checkout(pool) => {
-                let process = request.process as usize;
-                if self.processes[process].pools.take(pool) {
-                    request.held.push(pool);
-                    return Ok(Done::Now);
+                match self.take(id, pool) {
+                    Found::Connection => return Ok(Done::Now),
+                    Found::Refused => return Err(Progress::Ended),
+                    Found::AllInUse => {}
                 }
                 if awaits {
                     self.wait_for(id, pool);
@@ -150,15 +151,26 @@ impl Server<'_> {
 
     /// Takes a connection, or waits for one.
     fn connect(&mut self, tid: Tid, id: RequestId, pool: PoolIndex) -> Done {
-        let request = self.requests.at_mut(id);
-        if self.processes[request.process as usize].pools.take(pool) {
-            request.held.push(pool);
+        if self.take(id, pool) != Found::AllInUse {
             return Done::Now;
         }
-        request.thread = Some(tid);
+        self.requests.at_mut(id).thread = Some(tid);
         self.wait_for(id, pool);
         self.kernel.block(tid);
         Done::Later
+    }
+
+    /// Takes a connection for a request, which fails where the database refuses it.
+    fn take(&mut self, id: RequestId, pool: PoolIndex) -> Found {
+        let request = self.requests.at_mut(id);
+        let pools = &mut self.processes[request.process as usize].pools;
+        let found = pools.take(pool, &mut self.databases);
+        match found {
+            Found::Connection => request.held.push(pool),
+            Found::Refused => request.served.fail("too many connections"),
+            Found::AllInUse => {}
+        }
+        found
     }
 
     fn wait_for(&mut self, id: RequestId, pool: PoolIndex) {

@@ -1,11 +1,13 @@
 //! The simulator against what can be worked out by hand: queueing theory and the lock's closed forms.
 
 mod alone;
+mod connections;
 mod front;
 mod interlock;
 mod keep;
 mod locks;
 mod parts;
+mod quota;
 mod refused;
 mod theory;
 mod timelines;

@@ -47,7 +47,7 @@ fn every_step_is_read_and_built_alike() {
         steps = [{ cpu = "1ms" }]
         [pools]
         db = { size = 5 }
-        cache = { size = 1, timeout = "1s" }
+        cache = { size = 1, timeout = "1s", max_connections = 100 }
     "#;
     let none: [Step; 0] = [];
     let steps = [
@@ -63,7 +63,7 @@ fn every_step_is_read_and_built_alike() {
         .endpoint(Endpoint::new("a", steps).weight(3.0).users(2))
         .endpoint(Endpoint::new("b", [cpu(ms(1))]))
         .pool(Pool::new("db", 5))
-        .pool(Pool::new("cache", 1).timeout(secs(1)));
+        .pool(Pool::new("cache", 1).timeout(secs(1)).max_connections(100));
     built.check().unwrap();
     assert_eq!(of_toml(toml).unwrap(), built);
 }
@@ -196,11 +196,13 @@ fn a_circle_of_three_pools_is_found() {
 fn a_pool_has_a_size_and_a_timeout() {
     check(
         "steps = [{ checkout = 'db', steps = [{ cpu = '1ms' }] }]\n\
-         pools = { db = { size = 0, timeout = 5 }, \"\" = { size = 1 } }",
+         pools = { db = { size = 0, timeout = 5, max_connections = 0 }, \"\" = { size = 1 } }",
         &[
             "workload.pools.db.size: 0 is not allowed, expected a whole number in 1..=100000",
             "workload.pools.db.timeout: 5 is not allowed, expected a duration from 0ns to 24h \
              with a unit, such as \"100ms\"",
+            "workload.pools.db.max_connections: 0 is not allowed, expected a whole number in \
+             1..=100000",
             "workload.pools.: this name is not allowed, expected a name of 1 to 100 characters",
         ],
     );

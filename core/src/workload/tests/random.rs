@@ -77,6 +77,7 @@ fn values() -> impl Strategy<Value = Value> {
         "users",
         "size",
         "timeout",
+        "max_connections",
         "db",
         "cpu",
         "io",

@@ -13,6 +13,7 @@ const CORES_MAX: i64 = 4096;
 const COST_MAX: Duration = Duration::from_millis(100);
 const SLICE: std::ops::RangeInclusive<Duration> =
     Duration::from_micros(10)..=Duration::from_secs(1);
+const SOMAXCONN_MAX: i64 = 65_535;
 const TOGETHER: std::ops::RangeInclusive<f64> = 0.1..=1.0;
 
 /// The machine that the simulator has; the other engines use the one they run on.
@@ -48,6 +49,9 @@ pub struct Machine {
     /// Python), on a core of its own: who connects together with others sends only when the others
     /// have connected, and a server may have accepted a connection long before.
     pub client: Option<Duration>,
+    /// The most connections that the system lets a listening socket keep to be accepted
+    /// (`net.core.somaxconn`), 1 to 65,535; by default 4,096, as Linux has it since 5.4.
+    pub somaxconn: Option<u32>,
 }
 
 impl Machine {
@@ -89,6 +93,11 @@ impl Machine {
         self.client.unwrap_or_default()
     }
 
+    /// Gives the most connections that a listening socket keeps to be accepted.
+    pub fn somaxconn(&self) -> u32 {
+        self.somaxconn.unwrap_or(4096)
+    }
+
     /// Reads a machine file: TOML with a table `[machine]`, as [`Machine::to_toml`] writes it.
     ///
     /// # Errors
@@ -119,7 +128,8 @@ impl Machine {
 
     /// Reads the table `[machine]`.
     pub(crate) fn read(node: &Node<'_>) -> Option<Self> {
-        let fields = node.table(&["cores", "wake", "switch", "slice", "together", "client"])?;
+        let known = ["cores", "wake", "switch", "slice", "together", "client", "somaxconn"];
+        let fields = node.table(&known)?;
         let cores = match fields.get("cores") {
             Some(node) => node.int(1..=CORES_MAX).map(|n| Some(n as u32)),
             None => Some(None),
@@ -140,6 +150,10 @@ impl Machine {
             None => Some(None),
         };
         let client = span(&fields, "client", Duration::ZERO..=COST_MAX);
+        let somaxconn = match fields.get("somaxconn") {
+            Some(node) => node.int(1..=SOMAXCONN_MAX).map(|n| Some(n as u32)),
+            None => Some(None),
+        };
         let machine = Self {
             cores: cores?,
             wake: wake?,
@@ -147,6 +161,7 @@ impl Machine {
             slice: slice?,
             together: together?,
             client: client?,
+            somaxconn: somaxconn?,
         };
         if machine.switch() > machine.slice() {
             let slice = duration::print(machine.slice());
@@ -166,6 +181,7 @@ impl Machine {
             fields.extend(d.map(|d| (key, Value::text(duration::print(d)))));
         }
         fields.extend(self.together.map(|speed| ("together", Value::Float(speed))));
+        fields.extend(self.somaxconn.map(|n| ("somaxconn", Value::Int(n.into()))));
         Value::table(fields)
     }
 }
@@ -188,12 +204,16 @@ mod tests {
 
     #[test]
     fn a_machine_file_reads_back() {
-        let text = "[machine]\ncores = 64\nwake = \"lognormal(8us, 0.4)\"\nswitch = \"3us\"\nclient = \"1ms\"\ntogether = 0.6\n";
+        let text = "[machine]\ncores = 64\nwake = \"lognormal(8us, 0.4)\"\nswitch = \"3us\"\nclient = \"1ms\"\ntogether = 0.6\nsomaxconn = 128\n";
         let machine = Machine::from_toml(text).unwrap();
-        assert_eq!(machine.cores(), 64);
+        assert_eq!((machine.cores(), machine.somaxconn()), (64, 128));
         assert_eq!(Machine::from_toml(&machine.to_toml()).unwrap(), machine);
         let mistake = |text| Machine::from_toml(text).unwrap_err().to_string();
         assert_eq!(mistake(""), "machine: nothing is not allowed, expected a [machine]");
+        assert_eq!(
+            mistake("[machine]\nsomaxconn = 0"),
+            "machine.somaxconn: 0 is not allowed, expected a whole number in 1..=65535"
+        );
         assert!(mistake("[machine]\nslice = \"1ns\"").starts_with("machine.slice: \"1ns\""));
         assert_eq!(
             mistake("[machine]\nswitch = \"4ms\""),

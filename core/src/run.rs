@@ -161,14 +161,35 @@ impl Experiment {
     /// cannot run.
     pub fn check_for(&self, engine: Engine) -> Result<(), Error> {
         self.check()?;
+        if engine == Engine::Real && self.load.patience.timeout.is_some() {
+            return Err(Error::invalid("load.timeout", "a timeout", "none on the real engine"));
+        }
         match (engine, self.warmup) {
             (Engine::Real, Some(WarmUp::Auto)) => Err(Error::invalid(
                 "warmup",
                 "\"auto\"",
                 "a duration or a number of requests: a run in real time is not the same twice",
             )),
-            (Engine::Real | Engine::Sim, _) => Ok(()),
+            (Engine::Real, _) => self.check_backlogs(),
+            (Engine::Sim, _) => Ok(()),
         }
+    }
+
+    /// Refuses backlogs where connections are not the kernel's TCP connections. A backlog of a Unix
+    /// socket that is full makes `connect` fail at once, and nobody tries again after a second.
+    fn check_backlogs(&self) -> Result<(), Error> {
+        for (n, entry) in self.models.iter().enumerate() {
+            let socket = entry.model.topology().socket;
+            if socket.is_set {
+                return Err(Error::invalid(
+                    format!("model[{n}].{}.backlog", entry.model.key()),
+                    socket.backlog,
+                    "no backlog on the real engine, whose workers accept from a Unix socket: \
+                     nothing is dropped there; the simulator has it",
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// Runs as [`Experiment::run`]; `observe` hears about ten times a second how far it is.

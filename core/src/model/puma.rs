@@ -8,9 +8,11 @@ mod accept;
 use super::listing::{Field, Record};
 use super::pool::read_min_threads;
 use super::slices::{PRIORITY, RubyThreads, TIMESLICE};
+use super::socket;
 use super::topology::slots;
 use super::{
-    Dispatch, Model, ModelKind, Serving, THREADS_MAX, ThreadsLive, Topology, Workers, version,
+    Dispatch, Model, ModelKind, Serving, Socket, THREADS_MAX, ThreadsLive, Topology, Workers,
+    version,
 };
 use crate::cluster::cpus::Cpus;
 use crate::value::{Fields, Node, Value};
@@ -44,6 +46,7 @@ pub(super) const RECORD: Record = Record {
         Field { key: "ruby", default: "\"4.0.5\"", summary: "CRuby's version, from 3.1 on" },
         TIMESLICE,
         PRIORITY,
+        socket::field("1024"),
     ],
     read,
 };
@@ -55,6 +58,10 @@ const MIN_THREADS: u32 = 0;
 const VERSION: &str = "8.0.2";
 const VERSION_ALLOWED: &str =
     "a Puma version from 5.0 to 8.x as text, such as \"8.0.2\", or \"main\"";
+/// `DEFAULTS[:backlog]` (lib/puma/binder.rb and lib/puma/const.rb).
+const BACKLOG: u32 = 1024;
+const NO_BACKLOG: &str =
+    "workers, 1 or more, beside it: in single mode nothing waits to be accepted";
 const RUBY: &str = "4.0.5";
 
 /// Builds the model `puma`.
@@ -67,6 +74,7 @@ pub struct Puma {
     version: String,
     ruby: String,
     slices: RubyThreads,
+    backlog: Option<u32>,
 }
 
 /// Models Puma 8.0.2 on CRuby 4.0.5, in single mode with 0 to 5 threads as by default.
@@ -79,6 +87,7 @@ pub fn puma() -> Puma {
         version: VERSION.to_owned(),
         ruby: RUBY.to_owned(),
         slices: RubyThreads::default(),
+        backlog: None,
     }
 }
 
@@ -86,6 +95,13 @@ impl Puma {
     /// Changes the number of worker processes, at most 1024; 0 is single mode.
     pub fn workers(mut self, workers: impl Into<Workers>) -> Self {
         self.workers = workers.into();
+        self
+    }
+
+    /// Changes how many connections may wait to be accepted, 1 to 65,535, of a cluster. Only the simulator
+    /// has this queue: what it does not take is tried again after 1 s, 3 s, 7 s and so on.
+    pub fn backlog(mut self, connections: u32) -> Self {
+        self.backlog = Some(connections);
         self
     }
 
@@ -151,6 +167,8 @@ fn read(fields: &Fields<'_>) -> Option<Model> {
     };
     let ruby = fields.get("ruby").map_or_else(|| Some(RUBY.to_owned()), version::ruby);
     let slices = RubyThreads::read(fields, ruby.as_deref());
+    let single = workers == Some(Workers::Count(0));
+    let backlog = socket::read(fields, single.then_some(NO_BACKLOG));
     let puma = Puma {
         workers: workers?,
         threads: threads?.map(|n| n as u32),
@@ -159,6 +177,7 @@ fn read(fields: &Fields<'_>) -> Option<Model> {
         version: version?,
         ruby: ruby?,
         slices: slices?,
+        backlog: backlog?,
     };
     Some(puma.into())
 }
@@ -183,6 +202,7 @@ impl ModelKind for Puma {
         fields.push(("version", Value::text(&self.version)));
         fields.push(("ruby", Value::text(&self.ruby)));
         fields.extend(self.slices.to_fields());
+        fields.extend(socket::to_field(self.backlog));
         Value::table(fields)
     }
 
@@ -207,6 +227,7 @@ impl ModelKind for Puma {
                 0 => Dispatch::InProcess,
                 n => Dispatch::Accept(accept::of(&self.version, self.queue_requests, n)),
             },
+            socket: Socket::new(self.backlog, BACKLOG).seeing_closed(),
         }
     }
 }

@@ -6,8 +6,9 @@
 
 use super::listing::{Field, Record};
 use super::slices::{PRIORITY, RubyThreads, TIMESLICE};
+use super::socket;
 use super::topology::slots;
-use super::{Dispatch, Model, ModelKind, Serving, ThreadsLive, Topology, Workers, version};
+use super::{Dispatch, Model, ModelKind, Serving, Socket, ThreadsLive, Topology, Workers, version};
 use crate::cluster::accept::{Accept, AcceptWait, Backoff, Between};
 use crate::cluster::cpus::Cpus;
 use crate::value::{Fields, Value};
@@ -26,6 +27,7 @@ pub(super) const RECORD: Record = Record {
         Field { key: "ruby", default: "\"4.0.5\"", summary: "CRuby's version, from 3.1 on" },
         TIMESLICE,
         PRIORITY,
+        socket::field("1024"),
     ],
     read,
 };
@@ -34,6 +36,8 @@ pub(super) const RECORD: Record = Record {
 const WORKERS: u32 = 1;
 const VERSION: &str = "6.1.0";
 const VERSION_ALLOWED: &str = "a Unicorn version from 4.0 to 6.x as text, such as \"6.1.0\"";
+/// `DEFAULTS[:backlog]` (lib/unicorn/socket_helper.rb).
+const BACKLOG: u32 = 1024;
 const RUBY: &str = "4.0.5";
 
 /// Builds the model `unicorn`.
@@ -43,6 +47,7 @@ pub struct Unicorn {
     version: String,
     ruby: String,
     slices: RubyThreads,
+    backlog: Option<u32>,
 }
 
 /// Models Unicorn 6.1.0 on CRuby 4.0.5, with one worker as by default.
@@ -52,6 +57,7 @@ pub fn unicorn() -> Unicorn {
         version: VERSION.to_owned(),
         ruby: RUBY.to_owned(),
         slices: RubyThreads::default(),
+        backlog: None,
     }
 }
 
@@ -59,6 +65,13 @@ impl Unicorn {
     /// Changes the number of worker processes, 1 to 1024.
     pub fn workers(mut self, workers: impl Into<Workers>) -> Self {
         self.workers = workers.into();
+        self
+    }
+
+    /// Changes how many connections may wait to be accepted, 1 to 65,535. Only the simulator
+    /// has this queue: what it does not take is tried again after 1 s, 3 s, 7 s and so on.
+    pub fn backlog(mut self, connections: u32) -> Self {
+        self.backlog = Some(connections);
         self
     }
 
@@ -110,7 +123,15 @@ fn read(fields: &Fields<'_>) -> Option<Model> {
     };
     let ruby = fields.get("ruby").map_or_else(|| Some(RUBY.to_owned()), version::ruby);
     let slices = RubyThreads::read(fields, ruby.as_deref());
-    Some(Unicorn { workers: workers?, version: version?, ruby: ruby?, slices: slices? }.into())
+    let backlog = socket::read(fields, None);
+    let unicorn = Unicorn {
+        workers: workers?,
+        version: version?,
+        ruby: ruby?,
+        slices: slices?,
+        backlog: backlog?,
+    };
+    Some(unicorn.into())
 }
 
 impl ModelKind for Unicorn {
@@ -124,7 +145,8 @@ impl ModelKind for Unicorn {
             ("version", Value::text(&self.version)),
             ("ruby", Value::text(&self.ruby)),
         ];
-        Value::table(fields.into_iter().chain(self.slices.to_fields()))
+        let rest = self.slices.to_fields().into_iter().chain(socket::to_field(self.backlog));
+        Value::table(fields.into_iter().chain(rest))
     }
 
     fn topology(&self, on: &dyn Fn() -> Cpus) -> Topology {
@@ -144,6 +166,7 @@ impl ModelKind for Unicorn {
                 threads_live: ThreadsLive::Forever,
             },
             dispatch: Dispatch::Accept(self.accept()),
+            socket: Socket::new(self.backlog, BACKLOG),
         }
     }
 }

@@ -4,7 +4,9 @@
 //! Figures are rounded to 6 significant digits here; checks saw the unrounded ones.
 
 use super::latency::rounded;
-use super::{EndpointRow, GvlRow, Intervals, Latency, LoopRow, WarmUpRow, WorkerRow};
+use super::{
+    BacklogRow, ClientsRow, EndpointRow, GvlRow, Intervals, Latency, LoopRow, WarmUpRow, WorkerRow,
+};
 use crate::measure::checks::{self, IMPOSSIBLE};
 use crate::measure::{
     Ceiling, EndpointRecording, Facts, QueueUse, Recording, Shape, Snapshots, Warning,
@@ -70,6 +72,12 @@ pub struct Row {
     /// What was left out as warm-up, where that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warm_up: Option<WarmUpRow>,
+    /// What clients did that give up, where the load has a timeout.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clients: Option<ClientsRow>,
+    /// The queue of connections to accept, where the model has its length or it overflowed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backlog: Option<BacklogRow>,
     /// What the checks doubt.
     pub warnings: Vec<Warning>,
     /// The processes before the load and under it, where the run was told to look: those of the
@@ -140,6 +148,8 @@ impl Row {
             endpoints: EndpointRow::all(&facts.recording),
             published: facts.published.iter().cloned().collect(),
             warm_up: WarmUpRow::of(&facts.recording),
+            clients: ClientsRow::of(&facts),
+            backlog: BacklogRow::of(facts.recording.backlog),
             warnings: checks::run(&facts),
             snapshots: facts.recording.snapshots,
             timeline: facts.recording.timeline,

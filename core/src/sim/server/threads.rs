@@ -102,9 +102,13 @@ impl Server<'_> {
     }
 
     fn fetch(&mut self, number: u32) -> Option<RequestId> {
-        let id = self.processes[number as usize].todo.pop_front()?;
-        self.tally.started(self.kernel.now());
-        Some(id)
+        loop {
+            let id = self.processes[number as usize].todo.pop_front()?;
+            self.tally.started(self.kernel.now());
+            if !self.drops(id) {
+                return Some(id);
+            }
+        }
     }
 
     fn end_thread(&mut self, tid: Tid, number: u32) {

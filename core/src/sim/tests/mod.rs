@@ -1,6 +1,8 @@
 //! The simulator against what can be worked out by hand: queueing theory and the lock's closed forms.
 
+mod backlog;
 mod locks;
+mod patience;
 mod refused;
 mod theory;
 mod timelines;

@@ -161,9 +161,6 @@ impl Experiment {
     /// cannot run.
     pub fn check_for(&self, engine: Engine) -> Result<(), Error> {
         self.check()?;
-        if engine == Engine::Real && self.load.patience.timeout.is_some() {
-            return Err(Error::invalid("load.timeout", "a timeout", "none on the real engine"));
-        }
         match (engine, self.warmup) {
             (Engine::Real, Some(WarmUp::Auto)) => Err(Error::invalid(
                 "warmup",

@@ -163,7 +163,12 @@ impl ModelKind for Apache {
         });
         let (words, gvl) = python.unwrap_or_else(|| (String::new(), Gvl::none()));
         Topology {
-            label: format!("apache {}{words}{}", self.mpm.name(), workers.words),
+            label: format!(
+                "apache {}{words}{}{}",
+                self.mpm.name(),
+                socket::suffix(self.backlog),
+                workers.words
+            ),
             workers: workers.count,
             threads,
             slots: Some(slots(workers.count, threads)),

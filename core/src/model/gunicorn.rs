@@ -250,7 +250,8 @@ impl ModelKind for Gunicorn {
         };
         let version = version::suffix(" ", &self.version, VERSION);
         let python = version::suffix(" python ", &self.python, PYTHON)
-            + &slices::interval_suffix(self.switch_interval);
+            + &slices::interval_suffix(self.switch_interval)
+            + &socket::suffix(self.backlog);
         let class = self.class().name();
         Topology {
             label: format!("gunicorn{version} {class}{handlers}{python}{}", workers.words),

@@ -212,7 +212,12 @@ impl ModelKind for Puma {
         let version = version::suffix(" ", &self.version, VERSION);
         let ruby = version::suffix(" ruby ", &self.ruby, RUBY);
         Topology {
-            label: format!("puma{version}{ruby}{}{}", self.slices.suffix(), workers.words),
+            label: format!(
+                "puma{version}{ruby}{}{}{}",
+                self.slices.suffix(),
+                socket::suffix(self.backlog),
+                workers.words
+            ),
             workers: workers.count,
             threads,
             slots: Some(slots(workers.count, threads)),

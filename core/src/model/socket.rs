@@ -47,6 +47,11 @@ pub(super) fn to_field(backlog: Option<u32>) -> Option<(&'static str, Value)> {
     backlog.map(|n| (KEY, Value::Int(n.into())))
 }
 
+/// Words for a label where the backlog is given.
+pub(super) fn suffix(backlog: Option<u32>) -> String {
+    backlog.map(|n| format!(" backlog {n}")).unwrap_or_default()
+}
+
 impl Socket {
     /// A socket whose backlog is given, or the server's own.
     pub(super) fn new(backlog: Option<u32>, default: u32) -> Self {
@@ -89,6 +94,7 @@ mod tests {
             let given = read(text).unwrap();
             let socket = given.topology().socket;
             assert_eq!((socket.backlog, socket.is_set), (7, true), "{given:?}");
+            assert!(given.topology().label.ends_with(" backlog 7"), "{given:?}");
             assert_eq!(read(&given.to_value().to_toml().replace("[", "[model.")), Ok(given));
         }
         let built = [

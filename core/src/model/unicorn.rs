@@ -145,7 +145,7 @@ impl ModelKind for Unicorn {
             ("version", Value::text(&self.version)),
             ("ruby", Value::text(&self.ruby)),
         ];
-        let rest = self.slices.to_fields().into_iter().chain(socket::to_field(self.backlog));
+        let rest = self.slices.to_fields().chain(socket::to_field(self.backlog));
         Value::table(fields.into_iter().chain(rest))
     }
 
@@ -154,7 +154,12 @@ impl ModelKind for Unicorn {
         let version = version::suffix(" ", &self.version, VERSION);
         let ruby = version::suffix(" ruby ", &self.ruby, RUBY);
         Topology {
-            label: format!("unicorn{version}{ruby}{}{}", self.slices.suffix(), workers.words),
+            label: format!(
+                "unicorn{version}{ruby}{}{}{}",
+                self.slices.suffix(),
+                socket::suffix(self.backlog),
+                workers.words
+            ),
             workers: workers.count,
             threads: 1,
             slots: Some(slots(workers.count, 1)),

@@ -201,7 +201,8 @@ impl ModelKind for Uvicorn {
 
     fn topology(&self, on: &dyn Fn() -> Cpus) -> Topology {
         let python = version::suffix(" python ", &self.python, PYTHON)
-            + &slices::interval_suffix(self.switch_interval);
+            + &slices::interval_suffix(self.switch_interval)
+            + &socket::suffix(self.backlog);
         let workers = self.workers.at_least_one(on);
         let several = workers.count > 1;
         let socket = Socket::new(self.backlog, BACKLOG);

@@ -220,8 +220,8 @@ fn maybe(figure: Option<f64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::WarmUpRow;
     use crate::report::view::samples::{all_failed, four_workers, report, slow_io};
+    use crate::report::{BacklogRow, ClientsRow, WarmUpRow};
     use std::collections::BTreeMap;
 
     fn records(text: &str) -> Vec<BTreeMap<String, String>> {
@@ -277,5 +277,22 @@ mod tests {
             records.iter().map(|r| (&*r["warm_up_ms"], &*r["warm_up_requests"])).collect();
         assert_eq!(told, [("250.5", "12"), ("", ""), ("", ""), ("", "")]);
         assert!(without.starts_with("experiment,") && !without.contains("warm_up"));
+    }
+
+    #[test]
+    fn clients_and_the_backlog_have_columns_where_they_are_told() {
+        let mut row = all_failed();
+        row.clients = Some(ClientsRow {
+            retries: 7,
+            abandoned: 3,
+            abandoned_share: Some(0.25),
+            discarded: 2,
+        });
+        row.backlog = Some(BacklogRow { size: 64, drops: 5 });
+        let records = records(&render(&report(vec![row, all_failed()])));
+        let told = |n: usize| CLIENTS.map(|column| records[n][column].clone());
+        assert_eq!(told(0), ["7", "3", "0.25", "2", "5"]);
+        assert_eq!(told(1), ["", "", "", "", ""]);
+        assert!(!render(&report(vec![all_failed()])).contains("retries"));
     }
 }

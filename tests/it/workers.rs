@@ -72,6 +72,20 @@ fn clients_of_workers_give_up() {
     }
 }
 
+/// A connection that its client has left is closed once it is answered: a process that keeps its thread for
+/// the next request, for 5 s, is free for another connection.
+#[test]
+fn a_connection_that_was_left_holds_no_thread() {
+    let text = "[workload]\nsteps = [{ io = '3ms' }]\n[load]\nconnections = 'keep-alive'\n\
+                timeout = '300us'\nclosed = { users = 1, duration = '3s' }\n[[model]]\n\
+                apache = { mpm = 'prefork', workers = 1 }\n";
+    let ran = Folder::with("x.toml", text).run(&["run", "x.toml", "--json"]);
+    assert_eq!((ran.status, ran.err.as_str()), (Some(1), ""));
+    let json: Json = serde_json::from_str(&ran.out).expect("one document");
+    let abandoned = json["rows"][0]["clients"]["abandoned"].as_u64();
+    assert!(abandoned > Some(1), "{abandoned:?}");
+}
+
 /// Workers accept from a Unix socket, whose backlog is another thing.
 #[test]
 fn a_backlog_is_for_the_simulator() {

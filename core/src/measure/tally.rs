@@ -356,4 +356,21 @@ mod tests {
             assert_eq!(tally.endpoints[0].ok(), 0);
         }
     }
+
+    #[test]
+    fn what_clients_did_in_the_warm_up_counts_nowhere() {
+        let mut tally = Tally::new(&Workload::from([cpu(ms(1))]), 0, false);
+        tally.begin_at(Begin::At(100));
+        let mut served = Served::nothing_yet();
+        served.demand.service = Duration::from_nanos(7);
+        for at in [50, 150, 160] {
+            tally.retried(at);
+            tally.dropped(at);
+            tally.abandoned(at, Some(&served));
+            tally.abandoned(at, None);
+        }
+        let ClientUse { retries, abandoned, demand, discarded } = tally.clients;
+        assert_eq!((retries, abandoned, discarded, tally.drops), (2, 2, 2, 2));
+        assert_eq!((demand.service, tally.last_abandoned), (Duration::from_nanos(14), 160));
+    }
 }

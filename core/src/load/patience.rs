@@ -19,12 +19,11 @@ const RETRIES_MAX: u32 = 100;
 
 /// How long clients wait for an answer, and how often they ask again: by default for ever, so never.
 ///
-/// A client that has waited for `timeout` since it began an attempt closes its connection; an answer that
-/// comes at that moment is late. The server
-/// goes on (see [`crate::model::Socket`]); the client begins another attempt over a new connection, or
-/// its request has failed as `timeout`, or as `connect timeout` where the attempt never had a
-/// connection. An answer that tells of an error, such as `{ fail = 500 }`, is an answer: it is not
-/// asked for again.
+/// A client that has waited for `timeout` since it began an attempt closes its connection; an answer
+/// that comes at that moment is late. The server goes on (see [`crate::model::Socket`]); the client
+/// begins another attempt over a new connection, or its request has failed as `timeout`, or as `connect
+/// timeout` where its system gave up connecting first. An answer that tells of an error, such as
+/// `{ fail = 500 }`, is an answer: it is not asked for again.
 ///
 /// ```
 /// use gvl_lab::load::closed;

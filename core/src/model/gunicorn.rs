@@ -241,6 +241,7 @@ impl ModelKind for Gunicorn {
     fn topology(&self, on: &dyn Fn() -> Cpus) -> Topology {
         let workers = self.workers.at_least_one(on);
         let (threads, serving) = self.serving();
+        let socket = Socket::new(self.backlog, BACKLOG);
         let (handlers, slots) = match serving {
             Serving::Pool { .. } => (String::new(), Some(slots(workers.count, threads))),
             Serving::EventLoop { handlers, offload_threads } => (
@@ -261,8 +262,8 @@ impl ModelKind for Gunicorn {
             processes: workers.count.max(1),
             gvl: slices::python_gvl(&self.python, self.switch_interval),
             serving,
-            dispatch: Dispatch::Accept(self.class().accept()),
-            socket: Socket::new(self.backlog, BACKLOG),
+            dispatch: Dispatch::Accept(self.class().accept(socket.backlog)),
+            socket,
         }
     }
 }

@@ -11,8 +11,17 @@ use crate::workload::{Dist, duration, lognormal};
 use std::path::Path;
 use std::time::Duration;
 
-const KEYS: [&str; 8] =
-    ["cores", "wake", "switch", "slice", "together", "client", "quota", "quota_period"];
+const KEYS: [&str; 9] = [
+    "cores",
+    "wake",
+    "switch",
+    "slice",
+    "together",
+    "client",
+    "quota",
+    "quota_period",
+    "somaxconn",
+];
 const CORES_MAX: i64 = 4096;
 const COST_MAX: Duration = Duration::from_millis(100);
 const SLICE: std::ops::RangeInclusive<Duration> =
@@ -23,6 +32,7 @@ const QUOTA_PERIOD: std::ops::RangeInclusive<Duration> =
     Duration::from_millis(1)..=Duration::from_secs(1);
 /// The least CPU time of a period that the kernel takes (`min_cfs_quota_period`, the same).
 const QUOTA_MIN: Nanos = 1_000_000;
+const SOMAXCONN_MAX: i64 = 65_535;
 const TOGETHER: std::ops::RangeInclusive<f64> = 0.1..=1.0;
 
 /// The machine that the simulator has; the other engines use the one they run on.
@@ -67,6 +77,9 @@ pub struct Machine {
     /// The period of the quota, 1 ms to 1 s; by default 100 ms, as Linux has it. It has to make the
     /// quota 1 ms of CPU time at least. Periods begin with the run.
     pub quota_period: Option<Duration>,
+    /// The most connections that the system lets a listening socket keep to be accepted
+    /// (`net.core.somaxconn`), 1 to 65,535; by default 4,096, as Linux has it since 5.4.
+    pub somaxconn: Option<u32>,
 }
 
 impl Machine {
@@ -138,6 +151,11 @@ impl Machine {
         })
     }
 
+    /// Gives the most connections that a listening socket keeps to be accepted.
+    pub fn somaxconn(&self) -> u32 {
+        self.somaxconn.unwrap_or(4096)
+    }
+
     /// Reads a machine file: TOML with a table `[machine]`, as [`Machine::to_toml`] writes it.
     ///
     /// # Errors
@@ -194,6 +212,10 @@ impl Machine {
             None => Some(None),
         };
         let quota_period = span(&fields, "quota_period", QUOTA_PERIOD);
+        let somaxconn = match fields.get("somaxconn") {
+            Some(node) => node.int(1..=SOMAXCONN_MAX).map(|n| Some(n as u32)),
+            None => Some(None),
+        };
         let machine = Self {
             cores: cores?,
             wake: wake?,
@@ -203,6 +225,7 @@ impl Machine {
             client: client?,
             quota: quota?,
             quota_period: quota_period?,
+            somaxconn: somaxconn?,
         };
         if machine.switch() > machine.slice() {
             let slice = duration::print(machine.slice());
@@ -241,6 +264,7 @@ impl Machine {
         let period = self.quota_period.map(|d| Value::text(duration::print(d)));
         fields.extend(period.map(|period| ("quota_period", period)));
         fields.extend(self.together.map(|speed| ("together", Value::Float(speed))));
+        fields.extend(self.somaxconn.map(|n| ("somaxconn", Value::Int(n.into()))));
         Value::table(fields)
     }
 }
@@ -263,9 +287,9 @@ mod tests {
 
     #[test]
     fn a_machine_file_reads_back() {
-        let text = "[machine]\ncores = 64\nwake = \"lognormal(8us, 0.4)\"\nswitch = \"3us\"\nclient = \"1ms\"\ntogether = 0.6\nquota = 1.5\nquota_period = \"50ms\"\n";
+        let text = "[machine]\ncores = 64\nwake = \"lognormal(8us, 0.4)\"\nswitch = \"3us\"\nclient = \"1ms\"\ntogether = 0.6\nquota = 1.5\nquota_period = \"50ms\"\nsomaxconn = 128\n";
         let machine = Machine::from_toml(text).unwrap();
-        assert_eq!(machine.cores(), 64);
+        assert_eq!((machine.cores(), machine.somaxconn()), (64, 128));
         assert_eq!(Machine::from_toml(&machine.to_toml()).unwrap(), machine);
         let mistake = |text: &str| Machine::from_toml(text).unwrap_err().to_string();
         assert_eq!(mistake(""), "machine: nothing is not allowed, expected a [machine]");
@@ -289,6 +313,10 @@ mod tests {
         ] {
             assert_eq!(mistake(&format!("[machine]\n{text}")), expected);
         }
+        assert_eq!(
+            mistake("[machine]\nsomaxconn = 0"),
+            "machine.somaxconn: 0 is not allowed, expected a whole number in 1..=65535"
+        );
         assert!(mistake("[machine]\nslice = \"1ns\"").starts_with("machine.slice: \"1ns\""));
         assert_eq!(
             mistake("[machine]\nswitch = \"4ms\""),

@@ -165,6 +165,7 @@ impl Experiment {
         if engine == Engine::Real {
             self.machine.as_ref().map_or(Ok(()), simulated::Machine::check_for_real)?;
             self.models.iter().try_for_each(|entry| self.check_connections(&entry.model))?;
+            self.check_backlogs()?;
         }
         match (engine, self.warmup) {
             (Engine::Real, Some(WarmUp::Auto)) => Err(Error::invalid(
@@ -197,6 +198,23 @@ impl Experiment {
                     format!("workload.pools.{}.max_connections", pool.name),
                     most,
                     format!("{could} or more on the real engine, {whose}, or the simulator"),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses backlogs where connections are not the kernel's TCP connections. A backlog of a Unix
+    /// socket that is full makes `connect` fail at once, and nobody tries again after a second.
+    fn check_backlogs(&self) -> Result<(), Error> {
+        for (n, entry) in self.models.iter().enumerate() {
+            let socket = entry.model.topology().socket;
+            if socket.is_set {
+                return Err(Error::invalid(
+                    format!("model[{n}].{}.backlog", entry.model.key()),
+                    socket.backlog,
+                    "no backlog on the real engine, whose workers accept from a Unix socket: \
+                     nothing is dropped there; the simulator has it",
                 ));
             }
         }

@@ -136,7 +136,7 @@ fn every_mistake_of_a_file_is_told() {
             &not(
                 "model[0].puma.thread",
                 "this key",
-                "one of workers, threads, min_threads, queue_requests, version, ruby, timeslice, priority",
+                "one of workers, threads, min_threads, queue_requests, version, ruby, timeslice, priority, backlog",
             ),
         ],
     );

@@ -1,8 +1,8 @@
 //! The experiment files: they parse, print and read back, and carry the published figures unchanged.
 
-use gvl_lab::Experiment;
 use gvl_lab::experiment::Entry;
 use gvl_lab::load::{Arrivals, Pattern, Until};
+use gvl_lab::{Engine, Experiment};
 use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 use toml::{Table, Value};
@@ -180,6 +180,38 @@ impl RoundTo for f64 {
         let scale = 10_f64.powi(decimals);
         (self * scale).round() / scale
     }
+}
+
+/// Clients that ask again leave the server no time for anybody; a short queue does.
+#[test]
+fn a_retry_storm_is_named_and_a_short_backlog_ends_it() {
+    let report = experiment("retry-storm").run(Engine::Sim).unwrap();
+    let (storms, short) = report.rows.split_at(3);
+    for row in storms {
+        let clients = row.clients.expect("a load with a timeout");
+        assert!(row.throughput_rps < Some(30.0), "{row:?}");
+        assert!(clients.abandoned_share > Some(0.7) && clients.retries > row.requests, "{row:?}");
+        assert!(row.warnings.iter().any(|warning| warning.kind == "retry storm"), "{row:?}");
+        assert_eq!(clients.discarded > 0, row.model == "puma", "{row:?}");
+    }
+    let short = &short[0];
+    assert!(short.throughput_rps > Some(99.0), "{short:?}");
+    assert_eq!(short.clients.unwrap().abandoned, 0);
+    assert!(short.warnings.iter().all(|warning| warning.kind != "retry storm"), "{short:?}");
+    assert!(short.warnings.iter().any(|warning| warning.kind == "backlog"), "{short:?}");
+}
+
+/// Whoever is dropped comes again a second later, and no latency is in between.
+#[test]
+fn a_full_backlog_makes_steps_of_seconds() {
+    let report = experiment("backlog").run(Engine::Sim).unwrap();
+    let [long, short] = &report.rows[..] else { panic!("two rows") };
+    assert_eq!(long.backlog, None);
+    assert!(long.latency_ms.max < Some(1000.0), "{long:?}");
+    let backlog = short.backlog.expect("it is given");
+    assert!(backlog.size == 16 && backlog.drops > 1000, "{backlog:?}");
+    assert!(short.latency_ms.p95 < Some(500.0) && short.latency_ms.p99 > Some(1000.0));
+    assert!(short.latency_ms.p999 > Some(3000.0), "{short:?}");
 }
 
 #[test]

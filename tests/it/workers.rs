@@ -52,6 +52,63 @@ fn check(connections: &str, repeat: u64, each: impl Fn(&Json, u64)) {
     }
 }
 
+/// Every attempt takes longer than its client waits; or none does.
+#[test]
+fn clients_of_workers_give_up() {
+    let models = MODELS.map(|(model, _)| format!("[[model]]\n{model}\n")).concat();
+    for connections in ["new", "keep-alive"] {
+        for (timeout, ok, retries) in [("300us", 0, 24), ("1h", 12, 0)] {
+            let text = format!(
+                "[workload]\nsteps = [{{ io = '3ms' }}]\n[load]\nconnections = '{connections}'\n\
+                 timeout = '{timeout}'\nretries = 2\nretry_after = '100us'\n\
+                 closed = {{ users = 6, requests = 12 }}\n{models}"
+            );
+            let ran = Folder::with("x.toml", text).run(&["run", "x.toml", "--json"]);
+            let status = if ok == 0 { 1 } else { 0 };
+            assert_eq!((ran.status, ran.err.as_str()), (Some(status), ""));
+            let json: Json = serde_json::from_str(&ran.out).expect("one document");
+            for (n, (model, _)) in MODELS.into_iter().enumerate() {
+                let row = &json["rows"][n];
+                assert_eq!((&row["ok"], &row["requests"]), (&ok.into(), &12.into()), "{row}");
+                let clients = &row["clients"];
+                assert_eq!(clients["retries"], retries, "{row}");
+                let count = |key: &str| clients[key].as_u64().expect("a count");
+                assert_eq!(count("abandoned") + count("discarded"), 36 - 3 * ok, "{row}");
+                assert!(model.starts_with("puma") || count("discarded") == 0, "{row}");
+            }
+        }
+    }
+}
+
+/// A connection that its client has left is closed once it is answered: a process that keeps its thread for
+/// the next request, for 5 s, is free for another connection.
+#[test]
+fn a_connection_that_was_left_holds_no_thread() {
+    let text = "[workload]\nsteps = [{ io = '3ms' }]\n[load]\nconnections = 'keep-alive'\n\
+                timeout = '300us'\nclosed = { users = 1, duration = '3s' }\n[[model]]\n\
+                apache = { mpm = 'prefork', workers = 1 }\n";
+    let ran = Folder::with("x.toml", text).run(&["run", "x.toml", "--json"]);
+    assert_eq!((ran.status, ran.err.as_str()), (Some(1), ""));
+    let json: Json = serde_json::from_str(&ran.out).expect("one document");
+    let abandoned = json["rows"][0]["clients"]["abandoned"].as_u64();
+    assert!(abandoned > Some(1), "{abandoned:?}");
+}
+
+/// Workers accept from a Unix socket, whose backlog is another thing.
+#[test]
+fn a_backlog_is_for_the_simulator() {
+    let text = "[workload]\nsteps = [{ io = '1ms' }]\n[load]\n\
+                closed = { users = 1, requests = 1 }\n[[model]]\npool = {}\n[[model]]\n\
+                unicorn = { backlog = 5 }\n";
+    let folder = Folder::with("x.toml", text);
+    let ran = folder.run(&["run", "x.toml"]);
+    assert_eq!(ran.status, Some(2));
+    let expected =
+        "model[1].unicorn.backlog: 5 is not allowed, expected no backlog on the real engine";
+    assert!(ran.err.contains(expected), "{}", ran.err);
+    assert_eq!(folder.run(&["run", "x.toml", "--engine", "sim"]).status, Some(0));
+}
+
 fn sum(counts: impl Iterator<Item = u64>) -> Json {
     counts.sum::<u64>().into()
 }

@@ -84,7 +84,8 @@ fn connections_max() -> usize {
 }
 
 async fn request(shared: &Shared, task: u64, address: &[u8], frame_max: u32, kept: &Kept) {
-    let place = match shared.look(|desk| desk.connection(task)) {
+    let key = shared.look(|desk| desk.connection(task));
+    let place = match key {
         Some(key) => Rc::clone(kept.borrow_mut().entry(key).or_default()),
         None => Rc::default(),
     };
@@ -100,6 +101,10 @@ async fn request(shared: &Shared, task: u64, address: &[u8], frame_max: u32, kep
             *place = None;
         }
         if is_answered {
+            if let Some(key) = key.filter(|key| shared.has_parted(*key)) {
+                *place = None;
+                kept.borrow_mut().remove(&key);
+            }
             return;
         }
         // One that nobody has begun is sent again. Otherwise its worker's end is the task's.

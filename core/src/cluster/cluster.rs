@@ -111,6 +111,12 @@ impl Cluster {
         self.hand_in(options, handler, payload.into(), Some(Box::new(then))).map(drop)
     }
 
+    /// Closes the connection `key`, over which a task is under way, once that is answered: nothing goes
+    /// over it any more.
+    pub(crate) fn part(&self, key: u64) {
+        self.shared.part(key);
+    }
+
     fn hand_in(
         &self,
         options: CallOptions,

@@ -5,6 +5,7 @@ use super::slot::{Reply, Slot, Then};
 use crate::clock;
 use crate::executor::{JoinHandle, RejectedWhy, TaskError, WhenFull, released};
 use parking_lot::{Condvar, Mutex, MutexGuard};
+use std::collections::HashSet;
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread::ThreadId;
 use std::time::Instant;
@@ -24,6 +25,8 @@ pub(super) struct Shared {
     thread: OnceLock<ThreadId>,
     /// Tasks for connections of their own, where workers accept.
     outgoing: Option<UnboundedSender<u64>>,
+    /// Guards nothing but itself: kept connections that are not used again.
+    parted: Mutex<HashSet<u64>>,
     /// The most tasks that wait for a worker, and the most bytes of all that have not ended.
     capacity: usize,
     bytes_max: usize,
@@ -43,6 +46,7 @@ impl Shared {
             stopping: Notify::new(),
             thread: OnceLock::new(),
             outgoing,
+            parted: Mutex::default(),
             capacity,
             bytes_max,
             when_full,
@@ -67,6 +71,16 @@ impl Shared {
         drop(desk);
         self.perform(acts);
         result
+    }
+
+    /// A kept connection is not used again.
+    pub(super) fn part(&self, key: u64) {
+        self.parted.lock().insert(key);
+    }
+
+    /// Whether a kept connection is not used again; told once.
+    pub(super) fn has_parted(&self, key: u64) -> bool {
+        self.parted.lock().remove(&key)
     }
 
     /// Looks at the desk.

@@ -429,7 +429,8 @@ fn experiments() -> impl Strategy<Value = Experiment> {
             model,
             published: figures.into_iter().rev().collect(),
         };
-        let machine = machine.map(|cores| Machine { cores, ..Machine::default() });
+        let machine =
+            machine.map(|cores| Machine { cores, somaxconn: cores, ..Machine::default() });
         let models = models.into_iter().map(entry).collect();
         // One that would leave nothing is none.
         let fits = |warmup: &WarmUp| load.until().and_then(|until| warmup.beyond(until)).is_none();

@@ -3,6 +3,7 @@
 //! `experiment` reads and prints it, `driver` runs it. A builder's method that the pattern has no
 //! use for is kept as a stray key, which `check` refuses as it would in a document.
 
+use super::patience::{Patience, RETRIES, RETRY_AFTER, TIMEOUT};
 use super::pattern::{Arrivals, Pattern};
 use super::until::Until;
 use crate::error::Error;
@@ -29,6 +30,8 @@ pub struct Load {
     pub pattern: Pattern,
     /// What they arrive over.
     pub connections: Connections,
+    /// How long clients wait for an answer, and how often they ask again.
+    pub patience: Patience,
     /// The key of a builder's method that the pattern has no use for.
     stray: Option<&'static str>,
 }
@@ -63,7 +66,12 @@ pub fn open(rate: f64) -> Load {
 impl Load {
     /// Makes a load of a new connection for each request.
     pub fn new(pattern: Pattern) -> Self {
-        Self { pattern, connections: Connections::default(), stray: None }
+        Self {
+            pattern,
+            connections: Connections::default(),
+            patience: Patience::default(),
+            stray: None,
+        }
     }
 
     /// Ends after `n` requests, 1 to 100,000,000; replaces a duration given before.
@@ -110,6 +118,26 @@ impl Load {
         self
     }
 
+    /// Lets a client give up an attempt that is not answered in this time, above 0 and at most 24 hours: it
+    /// closes its connection, and the server does not know (for ever).
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.patience.timeout = Some(timeout);
+        self
+    }
+
+    /// Lets a client that gave up try again, up to `n` times, 0 to 100 (0). It needs a
+    /// [`Load::timeout`].
+    pub fn retries(mut self, n: u32) -> Self {
+        self.patience.retries = Some(n);
+        self
+    }
+
+    /// Lets a client pause before it tries again (not at all). It needs [`Load::retries`].
+    pub fn retry_after(mut self, pause: impl Into<Dist>) -> Self {
+        self.patience.retry_after = Some(pause.into());
+        self
+    }
+
     /// Tells when no more requests start; `None` in a load that is not built to its end.
     pub fn until(&self) -> Option<Until> {
         let (Pattern::Closed { until, .. } | Pattern::Open { until, .. }) = &self.pattern;
@@ -142,7 +170,7 @@ impl Load {
 
     /// Reads the load at a place of a document.
     pub fn read(node: &Node<'_>) -> Option<Self> {
-        let fields = node.table(&["closed", "open", CONNECTIONS])?;
+        let fields = node.table(&["closed", "open", CONNECTIONS, TIMEOUT, RETRIES, RETRY_AFTER])?;
         let pattern = match (fields.get("closed"), fields.get("open")) {
             (Some(closed), None) => Pattern::read_closed(closed),
             (None, Some(open)) => Pattern::read_open(open),
@@ -151,7 +179,8 @@ impl Load {
         };
         let connections =
             fields.get(CONNECTIONS).map_or(Some(Connections::default()), Connections::read);
-        Some(Self { connections: connections?, ..Self::new(pattern?) })
+        let patience = Patience::read(&fields);
+        Some(Self { connections: connections?, patience: patience?, ..Self::new(pattern?) })
     }
 
     /// Writes the value that [`Load::read`] reads back.
@@ -160,7 +189,10 @@ impl Load {
         if let Some(stray) = self.stray {
             fields.push((stray, Value::Bool(true)));
         }
-        Value::table([(CONNECTIONS, self.connections.to_value()), (key, Value::table(fields))])
+        let mut load = vec![(CONNECTIONS, self.connections.to_value())];
+        load.extend(self.patience.to_fields());
+        load.push((key, Value::table(fields)));
+        Value::table(load)
     }
 
     fn ending(mut self, end: Until) -> Self {

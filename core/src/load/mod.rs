@@ -10,6 +10,7 @@ mod driver;
 #[expect(clippy::module_inception, reason = "the room is named for its one document")]
 mod load;
 mod open;
+mod patience;
 mod pattern;
 mod pick;
 mod until;
@@ -20,6 +21,8 @@ pub(crate) mod tests;
 
 pub use driver::{Arrival, Driver};
 pub use load::{Connections, Load, closed, open};
+pub use patience::Patience;
+pub(crate) use patience::stream_of;
 pub use pattern::{Arrivals, Pattern};
 pub use until::Until;
 pub use warm_up::WarmUp;

@@ -264,9 +264,17 @@ pub(crate) fn loads() -> impl Strategy<Value = Load> {
         arrivals,
         until: Some(until),
     });
-    (prop_oneof![closed, open], any::<bool>()).prop_map(|(pattern, keep)| {
+    let retries = proptest::option::of((0..=100_u32, proptest::option::of(0..1000_u64)));
+    let patience = proptest::option::of((1..=86_400_000_u64, retries));
+    (prop_oneof![closed, open], any::<bool>(), patience).prop_map(|(pattern, keep, patience)| {
         let load = Load::new(pattern);
-        if keep { load.keep_alive() } else { load }
+        let load = if keep { load.keep_alive() } else { load };
+        let Some((timeout, retries)) = patience else { return load };
+        let load = load.timeout(ms(timeout));
+        let Some((retries, pause)) = retries else { return load };
+        pause
+            .into_iter()
+            .fold(load.retries(retries), |load, pause| load.retry_after(exp(ms(pause))))
     })
 }
 

@@ -125,7 +125,15 @@ impl Facts {
     /// Sums the time for which locks were held to compute, a wait for a core included.
     pub fn computing(&self) -> Duration {
         let left_out = self.recording.left_out.map_or(Duration::ZERO, |left_out| left_out.held);
-        self.recording.gvl.hold.saturating_sub(self.overall.demand.held + left_out)
+        let abandoned = self.recording.clients.map_or(Duration::ZERO, |of| of.demand.held);
+        self.recording.gvl.hold.saturating_sub(self.overall.demand.held + left_out + abandoned)
+    }
+
+    /// Gives the share of the work, by its service time, that was done for clients that had left;
+    /// `None` for a load without a timeout, and where no work was done.
+    pub fn abandoned_share(&self) -> Option<f64> {
+        let abandoned = self.recording.clients?.demand.service;
+        share(abandoned, abandoned + self.overall.demand.service)
     }
 
     /// Bounds a figure of the replications; those without the figure (no success) are left out.

@@ -5,6 +5,7 @@
 
 mod ceiling;
 pub mod checks;
+mod client_use;
 pub(crate) mod facts;
 pub(crate) mod figure;
 mod gvl_use;
@@ -26,6 +27,7 @@ mod worker;
 
 pub use ceiling::{Ceiling, CeilingKind};
 pub use checks::{Check, Warning};
+pub use client_use::{BacklogUse, ClientUse};
 pub(crate) use facts::share;
 pub use facts::{Facts, Figures, Handout, Shape};
 pub use gvl_use::{GvlUse, ThreadUse};

@@ -3,7 +3,9 @@
 //! An engine fills one [`Recording`] for each replication of a model; `Facts` merges them. Holds no
 //! judgement. Merging adds: the merged recording is that of one long run.
 
-use super::{GvlUse, Histogram, LeftOut, LoopUse, Throttled, WorkerRecording, worker};
+use super::{
+    BacklogUse, ClientUse, GvlUse, Histogram, LeftOut, LoopUse, Throttled, WorkerRecording, worker,
+};
 use crate::cluster::Snapshot;
 use crate::timeline::Timeline;
 use crate::workload::{Demand, Pool};
@@ -15,7 +17,8 @@ use std::time::Duration;
 #[derive(Debug, Clone, Default)]
 pub struct Recording {
     /// What figures are divided by: the run's time as its load has it, or, where the load is a
-    /// number of requests, that from the start to the last answer.
+    /// number of requests, that from the start to the last answer, or until the server is done with
+    /// those whose clients have left.
     pub elapsed: Duration,
     /// Time from the start to the last answer, as Locust counts it; at most `elapsed`.
     pub last_answer: Duration,
@@ -43,6 +46,10 @@ pub struct Recording {
     pub snapshots: Option<Snapshots>,
     /// The warm-up, which `elapsed` and `last_answer` do not have; `None` where none was asked for.
     pub left_out: Option<LeftOut>,
+    /// What clients did that give up; `None` for a load without a timeout.
+    pub clients: Option<ClientUse>,
+    /// What became of connections at the listening socket; `None` where that is not known.
+    pub backlog: Option<BacklogUse>,
     /// What each thread did, where it was recorded.
     pub timeline: Option<Timeline>,
 }
@@ -179,6 +186,12 @@ impl Recording {
         }
         self.snapshots = self.snapshots.take().or_else(|| other.snapshots.clone());
         self.timeline = self.timeline.take().or_else(|| other.timeline.clone());
+        if let Some(theirs) = other.clients {
+            self.clients.get_or_insert_default().add(theirs);
+        }
+        if let Some(theirs) = other.backlog {
+            self.backlog.get_or_insert_default().add(theirs);
+        }
         if let Some(theirs) = other.left_out {
             self.left_out.get_or_insert_default().add(theirs);
         }

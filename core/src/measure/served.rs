@@ -35,6 +35,9 @@ pub(crate) struct Served {
     pub(crate) waits: Waits,
     /// Service time inside the checkouts of each pool, by its index.
     pub(crate) in_pools: SmallVec<[Duration; 2]>,
+    /// It was not begun, since its client had left.
+    #[serde(default)]
+    pub(crate) dropped: bool,
     #[serde(skip)]
     checked_out: SmallVec<[PoolIndex; 2]>,
 }
@@ -46,6 +49,7 @@ impl Served {
             demand: Demand::default(),
             waits: Waits::default(),
             in_pools: SmallVec::new(),
+            dropped: false,
             checked_out: SmallVec::new(),
         }
     }
@@ -56,6 +60,7 @@ impl Served {
         self.demand = Demand::default();
         self.waits = Waits::default();
         self.in_pools.clear();
+        self.dropped = false;
         self.checked_out.clear();
     }
 
@@ -64,6 +69,11 @@ impl Served {
         let mut served = Self::nothing_yet();
         served.fail(kind);
         served
+    }
+
+    /// A request that was not begun, since its client had left.
+    pub(crate) fn dropped() -> Self {
+        Self { dropped: true, ..Self::without_an_end("timeout") }
     }
 
     /// Notes what an action asks for.

@@ -1,8 +1,8 @@
 //! What happens in a run, counted as it happens: engines tell, a `Recording` comes of it.
 
 use super::{
-    Begin, Ended, EndpointRecording, Histogram, LeftOut, PoolRecording, QueueUse, Served, Settled,
-    Settling, WorkerRecording,
+    Begin, ClientUse, Ended, EndpointRecording, Histogram, LeftOut, PoolRecording, QueueUse,
+    Served, Settled, Settling, WorkerRecording,
 };
 use crate::clock::Nanos;
 use crate::workload::{Endpoint, Workload};
@@ -37,6 +37,12 @@ pub(crate) struct Tally {
     /// What was left out, once it is over, and when that was.
     left_out: Option<LeftOut>,
     began: Nanos,
+    /// Connections that found the backlog full.
+    pub(crate) drops: u64,
+    /// What clients did that give up.
+    pub(crate) clients: ClientUse,
+    /// When the server was last done with an attempt whose client had left.
+    pub(crate) last_abandoned: Nanos,
     /// The latencies in their order, where somebody asks whether they settle.
     settling: Option<Settling>,
 }
@@ -84,6 +90,9 @@ impl Tally {
             begin: None,
             left_out: None,
             began: start,
+            drops: 0,
+            clients: ClientUse::default(),
+            last_abandoned: start,
             settling: None,
         }
     }
@@ -144,6 +153,7 @@ impl Tally {
         self.pools.iter_mut().for_each(|pool| pool.held = Duration::ZERO);
         self.by_process.clear();
         self.ok = 0;
+        (self.clients, self.drops) = (ClientUse::default(), 0);
         self.queue.begin(at);
     }
 
@@ -205,6 +215,31 @@ impl Tally {
             && self.ended() >= n
         {
             self.begin_now(self.last_finish);
+        }
+    }
+
+    /// A request is tried again.
+    pub(crate) fn retried(&mut self, at: Nanos) {
+        self.comes(at);
+        self.clients.retries += 1;
+    }
+
+    /// A connection found the backlog full.
+    pub(crate) fn dropped(&mut self, at: Nanos) {
+        self.comes(at);
+        self.drops += 1;
+    }
+
+    /// The server is done with an attempt whose client had left: served it, or dropped it unserved.
+    pub(crate) fn abandoned(&mut self, at: Nanos, served: Option<&Served>) {
+        self.comes(at);
+        self.last_abandoned = self.last_abandoned.max(at);
+        match served {
+            Some(served) => {
+                self.clients.abandoned += 1;
+                self.clients.demand.add(served.demand);
+            }
+            None => self.clients.discarded += 1,
         }
     }
 
@@ -315,5 +350,22 @@ mod tests {
             assert_eq!((left_out.time, left_out.requests), (Duration::from_nanos(1000), 10));
             assert_eq!(tally.endpoints[0].ok(), 0);
         }
+    }
+
+    #[test]
+    fn what_clients_did_in_the_warm_up_counts_nowhere() {
+        let mut tally = Tally::new(&Workload::from([cpu(ms(1))]), 0, false);
+        tally.begin_at(Begin::At(100));
+        let mut served = Served::nothing_yet();
+        served.demand.service = Duration::from_nanos(7);
+        for at in [50, 150, 160] {
+            tally.retried(at);
+            tally.dropped(at);
+            tally.abandoned(at, Some(&served));
+            tally.abandoned(at, None);
+        }
+        let ClientUse { retries, abandoned, demand, discarded } = tally.clients;
+        assert_eq!((retries, abandoned, discarded, tally.drops), (2, 2, 2, 2));
+        assert_eq!((demand.service, tally.last_abandoned), (Duration::from_nanos(14), 160));
     }
 }

@@ -13,9 +13,11 @@ mod mpm;
 pub use mpm::Mpm;
 
 use super::listing::{Field, Record};
+use super::socket;
 use super::topology::slots;
 use super::{
-    Dispatch, Model, ModelKind, Serving, THREADS_MAX, ThreadsLive, Topology, Workers, version,
+    Dispatch, Model, ModelKind, Serving, Socket, THREADS_MAX, ThreadsLive, Topology, Workers,
+    version,
 };
 use crate::cluster::cpus::Cpus;
 use crate::gvl::Gvl;
@@ -46,9 +48,13 @@ pub(super) const RECORD: Record = Record {
             default: "none: no lock",
             summary: "CPython's version in each process (mod_wsgi), 3.8 to 3.14t",
         },
+        socket::field("511"),
     ],
     read,
 };
+
+/// `DEFAULT_LISTENBACKLOG` (include/ap_listen.h).
+const BACKLOG: u32 = 511;
 
 /// Builds the model `apache`.
 #[derive(Debug, Clone)]
@@ -57,17 +63,25 @@ pub struct Apache {
     workers: Option<Workers>,
     threads: Option<u32>,
     python: Option<String>,
+    backlog: Option<u32>,
 }
 
 /// Models httpd 2.4 with the event MPM: three processes of 25 threads, without a lock.
 pub fn apache() -> Apache {
-    Apache { mpm: Mpm::Event, workers: None, threads: None, python: None }
+    Apache { mpm: Mpm::Event, workers: None, threads: None, python: None, backlog: None }
 }
 
 impl Apache {
     /// Changes the MPM.
     pub fn mpm(mut self, mpm: Mpm) -> Self {
         self.mpm = mpm;
+        self
+    }
+
+    /// Changes how many connections may wait to be accepted, 1 to 65,535. Only the simulator
+    /// has this queue: what it does not take is tried again after 1 s, 3 s, 7 s and so on.
+    pub fn backlog(mut self, connections: u32) -> Self {
+        self.backlog = Some(connections);
         self
     }
 
@@ -104,7 +118,15 @@ fn read(fields: &Fields<'_>) -> Option<Model> {
         Some(node) => version::python(node).map(Some),
         None => Some(None),
     };
-    Some(Apache { mpm: mpm?, workers: workers?, threads: threads?, python: python? }.into())
+    let backlog = socket::read(fields, None);
+    let apache = Apache {
+        mpm: mpm?,
+        workers: workers?,
+        threads: threads?,
+        python: python?,
+        backlog: backlog?,
+    };
+    Some(apache.into())
 }
 
 fn read_threads(node: &Node<'_>, mpm: Option<Mpm>) -> Option<u32> {
@@ -127,6 +149,7 @@ impl ModelKind for Apache {
         fields.extend(self.workers.map(|workers| ("workers", workers.to_value())));
         fields.extend(self.threads.map(|n| ("threads", Value::Int(n.into()))));
         fields.extend(self.python.as_ref().map(|version| ("python", Value::text(version))));
+        fields.extend(socket::to_field(self.backlog));
         Value::table(fields)
     }
 
@@ -140,7 +163,12 @@ impl ModelKind for Apache {
         });
         let (words, gvl) = python.unwrap_or_else(|| (String::new(), Gvl::none()));
         Topology {
-            label: format!("apache {}{words}{}", self.mpm.name(), workers.words),
+            label: format!(
+                "apache {}{words}{}{}",
+                self.mpm.name(),
+                socket::suffix(self.backlog),
+                workers.words
+            ),
             workers: workers.count,
             threads,
             slots: Some(slots(workers.count, threads)),
@@ -152,6 +180,7 @@ impl ModelKind for Apache {
                 threads_live: ThreadsLive::Forever,
             },
             dispatch: Dispatch::Accept(self.mpm.accept()),
+            socket: Socket::new(self.backlog, BACKLOG),
         }
     }
 }

@@ -19,10 +19,12 @@ mod accept;
 
 use super::listing::{Field, Record};
 use super::pool::read_min_threads;
+use super::socket;
 use super::topology::slots;
 use super::uvicorn::{self, OFFLOAD_THREADS};
 use super::{
-    Dispatch, Handlers, Model, ModelKind, Serving, THREADS_MAX, ThreadsLive, Topology, Workers,
+    Dispatch, Handlers, Model, ModelKind, Serving, Socket, THREADS_MAX, ThreadsLive, Topology,
+    Workers,
 };
 use crate::cluster::accept::Accept;
 use crate::cluster::cpus::Cpus;
@@ -66,12 +68,15 @@ pub(super) const RECORD: Record = Record {
             summary: "how workers accept: { wait = \"herd\", \"exclusive\" or \"blocking\", \
                       only_when_free, backoff, burst, between }",
         },
+        socket::field("1024, beside accept"),
     ],
     read,
 };
 
 const NAME: &str = "custom";
 const NAME_MAX: usize = 40;
+/// As Puma and Unicorn have it.
+const BACKLOG: u32 = 1024;
 
 /// Builds the model `custom`.
 #[derive(Debug, Clone)]
@@ -84,6 +89,7 @@ pub struct Custom {
     offload_threads: Option<u32>,
     gvl: Gvl,
     accept: Option<Accept>,
+    backlog: Option<u32>,
 }
 
 /// Models a server of one's own: one process of one thread under the lock of CRuby 4.0, until told
@@ -114,6 +120,7 @@ pub fn custom() -> Custom {
         offload_threads: None,
         gvl: Gvl::cruby(),
         accept: None,
+        backlog: None,
     }
 }
 
@@ -167,6 +174,13 @@ impl Custom {
         self
     }
 
+    /// Changes how many connections may wait to be accepted, 1 to 65,535, where workers accept. Only the
+    /// simulator has this queue: what it does not take is tried again after 1 s, 3 s, 7 s and so on.
+    pub fn backlog(mut self, connections: u32) -> Self {
+        self.backlog = Some(connections);
+        self
+    }
+
     fn least_workers(&self) -> u32 {
         u32::from(self.accept.is_some())
     }
@@ -208,6 +222,7 @@ fn read(fields: &Fields<'_>) -> Option<Model> {
     {
         return node.refuse_as("this key", "the handlers \"def\" beside it");
     }
+    let backlog = socket::read(fields, of("accept").is_none().then_some("accept beside it"));
     let gvl = of("gvl").map_or_else(|| Some(Gvl::cruby()), Gvl::read);
     Some(
         Custom {
@@ -219,6 +234,7 @@ fn read(fields: &Fields<'_>) -> Option<Model> {
             offload_threads: offload_threads?.map(|n| n as u32),
             gvl: gvl?,
             accept: accept?,
+            backlog: backlog?,
         }
         .into(),
     )
@@ -254,6 +270,7 @@ impl ModelKind for Custom {
         fields.extend(self.offload_threads.map(|n| ("offload_threads", count(n))));
         fields.push(("gvl", self.gvl.to_value()));
         fields.extend(self.accept.map(|accept| ("accept", accept::to_value(&accept))));
+        fields.extend(socket::to_field(self.backlog));
         Value::table(fields)
     }
 
@@ -276,7 +293,7 @@ impl ModelKind for Custom {
             ),
         };
         Topology {
-            label: format!("{}{}", self.name, workers.words),
+            label: format!("{}{}{}", self.name, socket::suffix(self.backlog), workers.words),
             workers: workers.count,
             threads,
             slots,
@@ -288,6 +305,7 @@ impl ModelKind for Custom {
                 (None, 0) => Dispatch::InProcess,
                 (None, _) => Dispatch::SharedQueue,
             },
+            socket: Socket::new(self.backlog, BACKLOG),
         }
     }
 }

@@ -17,11 +17,12 @@ pub use class::WorkerClass;
 
 use super::listing::{Field, Record};
 use super::slices::{self, SWITCH_INTERVAL};
+use super::socket;
 use super::topology::slots;
 use super::uvicorn::{self, OFFLOAD_THREADS};
 use super::{
-    Dispatch, Handlers, Model, ModelKind, Serving, THREADS_MAX, ThreadsLive, Topology, Workers,
-    version,
+    Dispatch, Handlers, Model, ModelKind, Serving, Socket, THREADS_MAX, ThreadsLive, Topology,
+    Workers, version,
 };
 use crate::cluster::cpus::Cpus;
 use crate::value::{Fields, Node, Value};
@@ -52,6 +53,7 @@ pub(super) const RECORD: Record = Record {
         },
         Field { key: "python", default: "\"3.13\"", summary: "CPython's version, 3.8 to 3.14t" },
         SWITCH_INTERVAL,
+        socket::field("2048"),
     ],
     read,
 };
@@ -62,6 +64,8 @@ const WORKERS: u32 = 1;
 const THREADS: u32 = 1;
 const VERSION: &str = "27.0.1";
 const VERSION_ALLOWED: &str = "a gunicorn version from 20.0 to 27.x as text, such as \"27.0.1\"";
+/// `backlog` of the same file.
+const BACKLOG: u32 = 2048;
 const PYTHON: &str = "3.13";
 
 /// Builds the model `gunicorn`.
@@ -74,6 +78,7 @@ pub struct Gunicorn {
     version: String,
     python: String,
     switch_interval: Option<Duration>,
+    backlog: Option<u32>,
 }
 
 /// Models gunicorn 27.0.1 on CPython 3.13, with one worker of the class `sync` as by default.
@@ -86,6 +91,7 @@ pub fn gunicorn() -> Gunicorn {
         version: VERSION.to_owned(),
         python: PYTHON.to_owned(),
         switch_interval: None,
+        backlog: None,
     }
 }
 
@@ -93,6 +99,13 @@ impl Gunicorn {
     /// Changes the number of worker processes, 1 to 1024.
     pub fn workers(mut self, workers: impl Into<Workers>) -> Self {
         self.workers = workers.into();
+        self
+    }
+
+    /// Changes how many connections may wait to be accepted, 1 to 65,535. Only the simulator
+    /// has this queue: what it does not take is tried again after 1 s, 3 s, 7 s and so on.
+    pub fn backlog(mut self, connections: u32) -> Self {
+        self.backlog = Some(connections);
         self
     }
 
@@ -178,6 +191,7 @@ fn read(fields: &Fields<'_>) -> Option<Model> {
     };
     let python = fields.get("python").map_or_else(|| Some(PYTHON.to_owned()), version::python);
     let switch_interval = slices::read_interval(fields, python.as_deref());
+    let backlog = socket::read(fields, None);
     let gunicorn = Gunicorn {
         workers: workers?,
         worker_class: class?,
@@ -186,6 +200,7 @@ fn read(fields: &Fields<'_>) -> Option<Model> {
         version: version?,
         python: python?,
         switch_interval: switch_interval?,
+        backlog: backlog?,
     };
     Some(gunicorn.into())
 }
@@ -222,12 +237,14 @@ impl ModelKind for Gunicorn {
         fields.push(("version", Value::text(&self.version)));
         fields.push(("python", Value::text(&self.python)));
         fields.extend(slices::interval_field(self.switch_interval));
+        fields.extend(socket::to_field(self.backlog));
         Value::table(fields)
     }
 
     fn topology(&self, on: &dyn Fn() -> Cpus) -> Topology {
         let workers = self.workers.at_least_one(on);
         let (threads, serving) = self.serving();
+        let socket = Socket::new(self.backlog, BACKLOG);
         let (handlers, slots) = match serving {
             Serving::Pool { .. } => (String::new(), Some(slots(workers.count, threads))),
             Serving::EventLoop { handlers, offload_threads } => (
@@ -237,7 +254,8 @@ impl ModelKind for Gunicorn {
         };
         let version = version::suffix(" ", &self.version, VERSION);
         let python = version::suffix(" python ", &self.python, PYTHON)
-            + &slices::interval_suffix(self.switch_interval);
+            + &slices::interval_suffix(self.switch_interval)
+            + &socket::suffix(self.backlog);
         let class = self.class().name();
         Topology {
             label: format!("gunicorn{version} {class}{handlers}{python}{}", workers.words),
@@ -247,7 +265,8 @@ impl ModelKind for Gunicorn {
             processes: workers.count.max(1),
             gvl: slices::python_gvl(&self.python, self.switch_interval),
             serving,
-            dispatch: Dispatch::Accept(self.class().accept()),
+            dispatch: Dispatch::Accept(self.class().accept(socket.backlog)),
+            socket,
         }
     }
 }

@@ -142,7 +142,12 @@ fn read(fields: &Fields<'_>) -> Option<Model> {
 
 fn read_server(node: &Node<'_>) -> Option<Model> {
     let model = Model::read(node, &[])?;
-    if !model.topology_on(MANY).dispatch.has_workers() {
+    let topology = model.topology_on(MANY);
+    if topology.socket.is_set {
+        let what = format!("a {} with a backlog", model.key());
+        return node.refuse_as(what, "none: its connections wait in no backlog here");
+    }
+    if !topology.dispatch.has_workers() {
         return Some(model);
     }
     node.refuse_as(

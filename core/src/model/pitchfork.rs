@@ -8,8 +8,8 @@
 
 use super::listing::{Field, Record};
 use super::slices::{PRIORITY, RubyThreads, TIMESLICE};
-use super::unicorn;
-use super::{Model, ModelKind, Topology, Workers, version};
+use super::{Model, ModelKind, Socket, Topology, Workers, version};
+use super::{socket, unicorn};
 use crate::cluster::cpus::Cpus;
 use crate::value::{Fields, Value};
 use std::time::Duration;
@@ -23,6 +23,7 @@ pub(super) const RECORD: Record = Record {
         Field { key: "ruby", default: "\"4.0.5\"", summary: "CRuby's version, from 3.1 on" },
         TIMESLICE,
         PRIORITY,
+        socket::field("1024"),
     ],
     read,
 };
@@ -40,6 +41,7 @@ pub struct Pitchfork {
     version: String,
     ruby: String,
     slices: RubyThreads,
+    backlog: Option<u32>,
 }
 
 /// Models Pitchfork 0.18.1 on CRuby 4.0.5, with one worker as by default.
@@ -49,6 +51,7 @@ pub fn pitchfork() -> Pitchfork {
         version: VERSION.to_owned(),
         ruby: RUBY.to_owned(),
         slices: RubyThreads::default(),
+        backlog: None,
     }
 }
 
@@ -56,6 +59,13 @@ impl Pitchfork {
     /// Changes the number of worker processes, 1 to 1024.
     pub fn workers(mut self, workers: impl Into<Workers>) -> Self {
         self.workers = workers.into();
+        self
+    }
+
+    /// Changes how many connections may wait to be accepted, 1 to 65,535. Only the simulator
+    /// has this queue: what it does not take is tried again after 1 s, 3 s, 7 s and so on.
+    pub fn backlog(mut self, connections: u32) -> Self {
+        self.backlog = Some(connections);
         self
     }
 
@@ -94,7 +104,15 @@ fn read(fields: &Fields<'_>) -> Option<Model> {
     };
     let ruby = fields.get("ruby").map_or_else(|| Some(RUBY.to_owned()), version::ruby);
     let slices = RubyThreads::read(fields, ruby.as_deref());
-    Some(Pitchfork { workers: workers?, version: version?, ruby: ruby?, slices: slices? }.into())
+    let backlog = socket::read(fields, None);
+    let pitchfork = Pitchfork {
+        workers: workers?,
+        version: version?,
+        ruby: ruby?,
+        slices: slices?,
+        backlog: backlog?,
+    };
+    Some(pitchfork.into())
 }
 
 impl ModelKind for Pitchfork {
@@ -108,15 +126,19 @@ impl ModelKind for Pitchfork {
             ("version", Value::text(&self.version)),
             ("ruby", Value::text(&self.ruby)),
         ];
-        Value::table(fields.into_iter().chain(self.slices.to_fields()))
+        let rest = self.slices.to_fields().chain(socket::to_field(self.backlog));
+        Value::table(fields.into_iter().chain(rest))
     }
 
     fn topology(&self, on: &dyn Fn() -> Cpus) -> Topology {
         let workers = self.workers.at_least_one(on);
         let version = version::suffix(" ", &self.version, VERSION);
         let ruby = version::suffix(" ruby ", &self.ruby, RUBY);
-        let label = format!("pitchfork{version}{ruby}{}{}", self.slices.suffix(), workers.words);
-        unicorn::of_one_thread(label, &workers, self.slices.gvl(&self.ruby), unicorn::EXCLUSIVE)
+        let (slices, backlog) = (self.slices.suffix(), socket::suffix(self.backlog));
+        let label = format!("pitchfork{version}{ruby}{slices}{backlog}{}", workers.words);
+        let gvl = self.slices.gvl(&self.ruby);
+        let socket = Socket::new(self.backlog, unicorn::BACKLOG);
+        unicorn::of_one_thread(label, &workers, gvl, unicorn::EXCLUSIVE, socket)
     }
 }
 

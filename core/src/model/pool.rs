@@ -5,7 +5,9 @@
 
 use super::listing::{Field, Record};
 use super::topology::slots;
-use super::{Dispatch, Model, ModelKind, Serving, THREADS_MAX, ThreadsLive, Topology, Workers};
+use super::{
+    Dispatch, Model, ModelKind, Serving, Socket, THREADS_MAX, ThreadsLive, Topology, Workers,
+};
 use crate::cluster::cpus::Cpus;
 use crate::gvl::Gvl;
 use crate::value::{Fields, Value};
@@ -125,6 +127,7 @@ impl ModelKind for Pool {
                 0 => Dispatch::InProcess,
                 _ => Dispatch::SharedQueue,
             },
+            socket: Socket::new(None, 0),
         }
     }
 }

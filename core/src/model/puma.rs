@@ -10,9 +10,11 @@ mod accept;
 use super::listing::{Field, Record};
 use super::pool::read_min_threads;
 use super::slices::{PRIORITY, RubyThreads, TIMESLICE};
+use super::socket;
 use super::topology::slots;
 use super::{
-    Dispatch, Model, ModelKind, Serving, THREADS_MAX, ThreadsLive, Topology, Workers, version,
+    Dispatch, Model, ModelKind, Serving, Socket, THREADS_MAX, ThreadsLive, Topology, Workers,
+    version,
 };
 use crate::cluster::cpus::Cpus;
 use crate::value::{Fields, Node, Value};
@@ -46,6 +48,7 @@ pub(super) const RECORD: Record = Record {
         Field { key: "ruby", default: "\"4.0.5\"", summary: "CRuby's version, from 3.1 on" },
         TIMESLICE,
         PRIORITY,
+        socket::field("1024"),
     ],
     read,
 };
@@ -59,6 +62,8 @@ const TRIM: Duration = Duration::from_secs(30);
 const VERSION: &str = "8.0.2";
 const VERSION_ALLOWED: &str =
     "a Puma version from 5.0 to 8.x as text, such as \"8.0.2\", or \"main\"";
+/// `DEFAULTS[:backlog]` (lib/puma/binder.rb and lib/puma/const.rb).
+const BACKLOG: u32 = 1024;
 const RUBY: &str = "4.0.5";
 
 /// Builds the model `puma`.
@@ -71,6 +76,7 @@ pub struct Puma {
     version: String,
     ruby: String,
     slices: RubyThreads,
+    backlog: Option<u32>,
 }
 
 /// Models Puma 8.0.2 on CRuby 4.0.5, in single mode with 0 to 5 threads as by default.
@@ -83,6 +89,7 @@ pub fn puma() -> Puma {
         version: VERSION.to_owned(),
         ruby: RUBY.to_owned(),
         slices: RubyThreads::default(),
+        backlog: None,
     }
 }
 
@@ -90,6 +97,13 @@ impl Puma {
     /// Changes the number of worker processes, at most 1024; 0 is single mode.
     pub fn workers(mut self, workers: impl Into<Workers>) -> Self {
         self.workers = workers.into();
+        self
+    }
+
+    /// Changes how many connections may wait to be accepted, 1 to 65,535. Only the simulator
+    /// has this queue: what it does not take is tried again after 1 s, 3 s, 7 s and so on.
+    pub fn backlog(mut self, connections: u32) -> Self {
+        self.backlog = Some(connections);
         self
     }
 
@@ -155,6 +169,7 @@ fn read(fields: &Fields<'_>) -> Option<Model> {
     };
     let ruby = fields.get("ruby").map_or_else(|| Some(RUBY.to_owned()), version::ruby);
     let slices = RubyThreads::read(fields, ruby.as_deref());
+    let backlog = socket::read(fields, None);
     let puma = Puma {
         workers: workers?,
         threads: threads?.map(|n| n as u32),
@@ -163,6 +178,7 @@ fn read(fields: &Fields<'_>) -> Option<Model> {
         version: version?,
         ruby: ruby?,
         slices: slices?,
+        backlog: backlog?,
     };
     Some(puma.into())
 }
@@ -187,6 +203,7 @@ impl ModelKind for Puma {
         fields.push(("version", Value::text(&self.version)));
         fields.push(("ruby", Value::text(&self.ruby)));
         fields.extend(self.slices.to_fields());
+        fields.extend(socket::to_field(self.backlog));
         Value::table(fields)
     }
 
@@ -196,7 +213,12 @@ impl ModelKind for Puma {
         let version = version::suffix(" ", &self.version, VERSION);
         let ruby = version::suffix(" ruby ", &self.ruby, RUBY);
         Topology {
-            label: format!("puma{version}{ruby}{}{}", self.slices.suffix(), workers.words),
+            label: format!(
+                "puma{version}{ruby}{}{}{}",
+                self.slices.suffix(),
+                socket::suffix(self.backlog),
+                workers.words
+            ),
             workers: workers.count,
             threads,
             slots: Some(slots(workers.count, threads)),
@@ -211,6 +233,7 @@ impl ModelKind for Puma {
                 0 => Dispatch::Alone(accept::of(&self.version, self.queue_requests, 0)),
                 n => Dispatch::Accept(accept::of(&self.version, self.queue_requests, n)),
             },
+            socket: Socket::new(self.backlog, BACKLOG).seeing_closed(),
         }
     }
 }

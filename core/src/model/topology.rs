@@ -2,6 +2,7 @@
 //!
 //! The engines and `report` read it; it is all they know of a model.
 
+use super::Socket;
 use crate::cluster::accept::Accept;
 use crate::cluster::balance::Balance;
 use crate::gvl::Gvl;
@@ -26,6 +27,8 @@ pub struct Topology {
     pub serving: Serving,
     /// How a request comes to a process, and whether there is a master beside it.
     pub dispatch: Dispatch,
+    /// What clients notice of its socket; only its last field matters where nothing is accepted.
+    pub socket: Socket,
 }
 
 /// How a request comes to the process that serves it.

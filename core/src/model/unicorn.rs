@@ -6,9 +6,10 @@
 
 use super::listing::{Field, Record};
 use super::slices::{PRIORITY, RubyThreads, TIMESLICE};
+use super::socket;
 use super::topology::slots;
 use super::workers::Found;
-use super::{Dispatch, Model, ModelKind, Serving, ThreadsLive, Topology, Workers, version};
+use super::{Dispatch, Model, ModelKind, Serving, Socket, ThreadsLive, Topology, Workers, version};
 use crate::cluster::accept::{Accept, AcceptWait, Backoff, Between};
 use crate::cluster::cpus::Cpus;
 use crate::gvl::Gvl;
@@ -28,6 +29,7 @@ pub(super) const RECORD: Record = Record {
         Field { key: "ruby", default: "\"4.0.5\"", summary: "CRuby's version, from 3.1 on" },
         TIMESLICE,
         PRIORITY,
+        socket::field("1024"),
     ],
     read,
 };
@@ -36,6 +38,8 @@ pub(super) const RECORD: Record = Record {
 const WORKERS: u32 = 1;
 const VERSION: &str = "6.1.0";
 const VERSION_ALLOWED: &str = "a Unicorn version from 4.0 to 6.x as text, such as \"6.1.0\"";
+/// `DEFAULTS[:backlog]` (lib/unicorn/socket_helper.rb).
+pub(super) const BACKLOG: u32 = 1024;
 const RUBY: &str = "4.0.5";
 
 /// Builds the model `unicorn`.
@@ -45,6 +49,7 @@ pub struct Unicorn {
     version: String,
     ruby: String,
     slices: RubyThreads,
+    backlog: Option<u32>,
 }
 
 /// Models Unicorn 6.1.0 on CRuby 4.0.5, with one worker as by default.
@@ -54,6 +59,7 @@ pub fn unicorn() -> Unicorn {
         version: VERSION.to_owned(),
         ruby: RUBY.to_owned(),
         slices: RubyThreads::default(),
+        backlog: None,
     }
 }
 
@@ -61,6 +67,13 @@ impl Unicorn {
     /// Changes the number of worker processes, 1 to 1024.
     pub fn workers(mut self, workers: impl Into<Workers>) -> Self {
         self.workers = workers.into();
+        self
+    }
+
+    /// Changes how many connections may wait to be accepted, 1 to 65,535. Only the simulator
+    /// has this queue: what it does not take is tried again after 1 s, 3 s, 7 s and so on.
+    pub fn backlog(mut self, connections: u32) -> Self {
+        self.backlog = Some(connections);
         self
     }
 
@@ -108,7 +121,13 @@ pub(super) const EXCLUSIVE: Accept = Accept {
 };
 
 /// Workers of one thread each.
-pub(super) fn of_one_thread(label: String, workers: &Found, gvl: Gvl, accept: Accept) -> Topology {
+pub(super) fn of_one_thread(
+    label: String,
+    workers: &Found,
+    gvl: Gvl,
+    accept: Accept,
+    socket: Socket,
+) -> Topology {
     Topology {
         label,
         workers: workers.count,
@@ -122,6 +141,7 @@ pub(super) fn of_one_thread(label: String, workers: &Found, gvl: Gvl, accept: Ac
             threads_live: ThreadsLive::Forever,
         },
         dispatch: Dispatch::Accept(accept),
+        socket,
     }
 }
 
@@ -133,7 +153,15 @@ fn read(fields: &Fields<'_>) -> Option<Model> {
     };
     let ruby = fields.get("ruby").map_or_else(|| Some(RUBY.to_owned()), version::ruby);
     let slices = RubyThreads::read(fields, ruby.as_deref());
-    Some(Unicorn { workers: workers?, version: version?, ruby: ruby?, slices: slices? }.into())
+    let backlog = socket::read(fields, None);
+    let unicorn = Unicorn {
+        workers: workers?,
+        version: version?,
+        ruby: ruby?,
+        slices: slices?,
+        backlog: backlog?,
+    };
+    Some(unicorn.into())
 }
 
 impl ModelKind for Unicorn {
@@ -147,15 +175,18 @@ impl ModelKind for Unicorn {
             ("version", Value::text(&self.version)),
             ("ruby", Value::text(&self.ruby)),
         ];
-        Value::table(fields.into_iter().chain(self.slices.to_fields()))
+        let rest = self.slices.to_fields().chain(socket::to_field(self.backlog));
+        Value::table(fields.into_iter().chain(rest))
     }
 
     fn topology(&self, on: &dyn Fn() -> Cpus) -> Topology {
         let workers = self.workers.at_least_one(on);
         let version = version::suffix(" ", &self.version, VERSION);
         let ruby = version::suffix(" ruby ", &self.ruby, RUBY);
-        let label = format!("unicorn{version}{ruby}{}{}", self.slices.suffix(), workers.words);
-        of_one_thread(label, &workers, self.slices.gvl(&self.ruby), self.accept())
+        let (slices, backlog) = (self.slices.suffix(), socket::suffix(self.backlog));
+        let label = format!("unicorn{version}{ruby}{slices}{backlog}{}", workers.words);
+        let socket = Socket::new(self.backlog, BACKLOG);
+        of_one_thread(label, &workers, self.slices.gvl(&self.ruby), self.accept(), socket)
     }
 }
 

@@ -7,9 +7,10 @@
 
 use super::listing::{Field, Record};
 use super::slices::{self, SWITCH_INTERVAL};
+use super::socket;
 use super::topology::slots;
 use super::{
-    Dispatch, Handlers, Model, ModelKind, Serving, THREADS_MAX, Topology, Workers, version,
+    Dispatch, Handlers, Model, ModelKind, Serving, Socket, THREADS_MAX, Topology, Workers, version,
 };
 use crate::cluster::accept::{Accept, AcceptWait, Backoff, Between};
 use crate::cluster::cpus::Cpus;
@@ -38,10 +39,15 @@ pub(super) const RECORD: Record = Record {
             default: "40",
             summary: "threads for \"def\" handlers, 1 to 1024",
         },
+        socket::field("2048"),
     ],
     read,
 };
 
+/// `backlog` (config.py).
+const BACKLOG: u32 = 2048;
+const NO_BACKLOG: &str =
+    "workers, 2 or more, beside it: with one of them nothing waits to be accepted";
 const PYTHON: &str = "3.13";
 /// `total_tokens` of anyio's default limiter, which Starlette uses.
 pub(super) const OFFLOAD_THREADS: u32 = 40;
@@ -52,7 +58,7 @@ pub(super) const ACCEPT: Accept = Accept {
     wait: AcceptWait::Herd,
     only_when_free: false,
     backoff: Backoff::None,
-    burst: 2048,
+    burst: BACKLOG,
     between: Between::Watched,
 };
 const HANDLERS: [Handlers; 3] = [Handlers::Async, Handlers::Offloaded, Handlers::Blocking];
@@ -66,6 +72,7 @@ pub struct Uvicorn {
     python: String,
     switch_interval: Option<Duration>,
     offload_threads: u32,
+    backlog: Option<u32>,
 }
 
 /// Models uvicorn on CPython 3.13: one worker, async handlers, 40 offload threads.
@@ -76,6 +83,7 @@ pub fn uvicorn() -> Uvicorn {
         python: PYTHON.to_owned(),
         switch_interval: None,
         offload_threads: OFFLOAD_THREADS,
+        backlog: None,
     }
 }
 
@@ -83,6 +91,13 @@ impl Uvicorn {
     /// Changes the number of worker processes, 1 to 1024.
     pub fn workers(mut self, workers: impl Into<Workers>) -> Self {
         self.workers = workers.into();
+        self
+    }
+
+    /// Changes how many connections may wait to be accepted, 1 to 65,535, where there is more than one worker. Only the simulator
+    /// has this queue: what it does not take is tried again after 1 s, 3 s, 7 s and so on.
+    pub fn backlog(mut self, connections: u32) -> Self {
+        self.backlog = Some(connections);
         self
     }
 
@@ -120,12 +135,15 @@ fn read(fields: &Fields<'_>) -> Option<Model> {
     let offload_threads = fields
         .get("offload_threads")
         .map_or(Some(OFFLOAD_THREADS.into()), |n| n.int(1..=THREADS_MAX.into()));
+    let alone = workers == Some(Workers::Count(1));
+    let backlog = socket::read(fields, alone.then_some(NO_BACKLOG));
     let uvicorn = Uvicorn {
         workers: workers?,
         handlers: handlers?,
         python: python?,
         switch_interval: switch_interval?,
         offload_threads: offload_threads? as u32,
+        backlog: backlog?,
     };
     Some(uvicorn.into())
 }
@@ -176,14 +194,18 @@ impl ModelKind for Uvicorn {
             ("python", Value::text(&self.python)),
             ("offload_threads", Value::Int(self.offload_threads.into())),
         ];
-        Value::table(fields.into_iter().chain(slices::interval_field(self.switch_interval)))
+        let interval = slices::interval_field(self.switch_interval).into_iter();
+        let rest = interval.chain(socket::to_field(self.backlog));
+        Value::table(fields.into_iter().chain(rest))
     }
 
     fn topology(&self, on: &dyn Fn() -> Cpus) -> Topology {
         let python = version::suffix(" python ", &self.python, PYTHON)
-            + &slices::interval_suffix(self.switch_interval);
+            + &slices::interval_suffix(self.switch_interval)
+            + &socket::suffix(self.backlog);
         let workers = self.workers.at_least_one(on);
         let several = workers.count > 1;
+        let socket = Socket::new(self.backlog, BACKLOG);
         Topology {
             label: format!("uvicorn {}{python}{}", name_of(self.handlers), workers.words),
             workers: workers.count,
@@ -195,7 +217,12 @@ impl ModelKind for Uvicorn {
                 handlers: self.handlers,
                 offload_threads: self.offload_threads,
             },
-            dispatch: if several { Dispatch::Accept(ACCEPT) } else { Dispatch::InProcess },
+            dispatch: if several {
+                Dispatch::Accept(Accept { burst: socket.backlog, ..ACCEPT })
+            } else {
+                Dispatch::InProcess
+            },
+            socket,
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use super::listing::{Field, Record};
 use super::slices::{PRIORITY, RubyThreads, TIMESLICE};
-use super::{Dispatch, Model, ModelKind, Serving, ThreadsLive, Topology, version};
+use super::{Dispatch, Model, ModelKind, Serving, Socket, ThreadsLive, Topology, version};
 use crate::cluster::cpus::Cpus;
 use crate::value::{Fields, Value};
 use std::time::Duration;
@@ -109,6 +109,7 @@ impl ModelKind for Webrick {
                 threads_live: ThreadsLive::OneRequest,
             },
             dispatch: Dispatch::InProcess,
+            socket: Socket::new(None, 0),
         }
     }
 }

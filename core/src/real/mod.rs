@@ -6,6 +6,7 @@
 //! that a closed loop without think time never leaves a thread idle for want of a client.
 
 mod burn;
+mod clients;
 mod handler;
 mod local;
 mod over;

@@ -1,6 +1,7 @@
 //! One run: a load on a server, from the first arrival to the last answer that counts.
 
-use super::server::{ProcessUse, Server, Watch};
+use super::clients::{Attempt, Clients, Left, Then};
+use super::server::{Call, ProcessUse, Server, Watch};
 use crate::clock::{self, Nanos, nanos};
 use crate::error::Error;
 use crate::executor::RejectedWhy;
@@ -31,6 +32,10 @@ struct Run {
     /// When the last request may end to count.
     end: Nanos,
     half: Half,
+    /// Whether clients give up.
+    gives_up: bool,
+    /// Whether the server looks for the client before it begins.
+    sees_closed: bool,
     /// Guards: an arrival is started once, and none is forgotten.
     gate: Mutex<Gate>,
     /// Told when the next arrival is sooner than it was, or all is done.
@@ -47,6 +52,8 @@ struct Half {
 
 struct Gate {
     driver: Driver,
+    /// The clients, where they do not wait for ever.
+    clients: Option<Clients>,
     in_flight: u64,
     /// Requests that ended in time.
     ended: u64,
@@ -61,9 +68,11 @@ struct Gate {
     refused: Option<RejectedWhy>,
 }
 
-/// One request on its way.
+/// One attempt on its way.
 struct Request {
     run: Arc<Run>,
+    /// What the clients know it by, where they do not wait for ever.
+    key: Option<u64>,
     endpoint: usize,
     user: Option<u32>,
     intended: Nanos,
@@ -124,8 +133,11 @@ pub fn run(
                 Until::Requests(wanted) => wanted.div_ceil(2),
             },
         },
+        gives_up: load.patience.timeout.is_some(),
+        sees_closed: topology.socket.sees_closed,
         gate: Mutex::new(Gate {
             driver,
+            clients: Clients::new(&load.patience, seed),
             in_flight: 0,
             ended: 0,
             half_ended: false,
@@ -169,7 +181,7 @@ pub fn run(
                 let why = format!("{finished} of {wanted} requests after an hour");
                 return Err(Error::failed("load.requests", why, "a run of less than an hour"));
             }
-            Duration::from_nanos(tally.last_finish - start)
+            Duration::from_nanos(tally.last_finish.max(tally.last_abandoned) - start)
         }
     };
     let left_out = tally.left_out(start + nanos(elapsed));
@@ -199,6 +211,7 @@ pub fn run(
         endpoints: std::mem::take(&mut tally.endpoints),
         pools: std::mem::take(&mut tally.pools),
         snapshots,
+        clients: load.patience.timeout.map(|_| tally.clients),
         timeline,
         ..processes
     };
@@ -247,13 +260,15 @@ impl Run {
     /// is over; gives how many have not ended.
     fn drive(self: &Arc<Self>, until: Until, observe: &mut dyn FnMut(f64)) -> u64 {
         loop {
+            let again = self.take_again();
             let due = self.take_due();
-            let any = !due.is_empty();
-            due.into_iter().for_each(|arrival| self.submit(arrival));
+            let any = !due.is_empty() || !again.is_empty();
+            again.into_iter().for_each(|attempt| self.send(attempt));
+            due.into_iter().for_each(|arrival| self.submit(&arrival));
             observe(self.done(until));
             let mut gate = self.gate.lock();
             let now = clock::now();
-            let done = gate.in_flight == 0 && gate.driver.is_exhausted(self.at(now));
+            let done = gate.under_way() == 0 && gate.driver.is_exhausted(self.at(now));
             if done || now >= self.end || gate.is_cut_short() {
                 gate.over = true;
                 return gate.in_flight + gate.late;
@@ -263,7 +278,8 @@ impl Run {
             }
             let next = gate.driver.next_due().map_or(self.end, |due| self.start + due);
             let half = if now < self.half.time { self.half.time } else { self.end };
-            let wake = next.min(half).min(self.end).min(now + nanos(NEWS));
+            let late = gate.clients.as_ref().and_then(Clients::next_due).unwrap_or(self.end);
+            let wake = next.min(late).min(half).min(self.end).min(now + nanos(NEWS));
             self.changed.wait_until(&mut gate, clock::instant(wake));
         }
     }
@@ -280,13 +296,77 @@ impl Run {
         self.take_due_of(gate, next_before)
     }
 
-    /// Counts a request that ended, and gives what may start now: its user's next one.
-    fn finish(&self, at: Nanos, user: Option<u32>, finished: Finished) -> Vec<Arrival> {
+    /// Lets the clients leave whose patience is over, and gives the attempts that begin now.
+    fn take_again(&self) -> Vec<Attempt> {
+        let mut gate = self.gate.lock();
+        // Whoever leaves when the time is over has not left in the run.
+        let now = clock::now().min(self.end);
+        let mut again = Vec::new();
+        while let Some(left) = gate.clients.as_mut().and_then(|clients| clients.take_late(now)) {
+            again.extend(self.leave(&mut gate, left));
+        }
+        while let Some(attempt) = gate.clients.as_mut().and_then(|clients| clients.take_paused(now))
+        {
+            again.push(attempt);
+        }
+        again
+    }
+
+    /// A client has left: the attempt that it makes at once, if it does; else its request has failed,
+    /// unless it tries again later.
+    fn leave(&self, gate: &mut Gate, left: Left) -> Option<Attempt> {
+        if let Some(connection) = left.connection {
+            self.server.part(connection);
+        }
+        match left.then {
+            Then::Again(attempt) => return Some(attempt),
+            Then::Later => return None,
+            Then::Fails => {}
+        }
+        let Attempt { endpoint, user, intended, .. } = left.attempt;
+        let served = &Served::without_an_end("timeout");
+        let finished = Finished { endpoint, intended, at: left.at, pid: None, served };
+        self.count(gate, left.at, &finished);
+        gate.in_flight -= 1;
+        gate.driver.finished(user, self.at(clock::now()));
+        None
+    }
+
+    /// Counts an attempt that was answered, and gives what may start now: its user's next one. Where
+    /// its client has left there is nothing to count but work for nobody, and that client's next
+    /// attempt, if the server saw it leave first.
+    fn finish(
+        &self,
+        key: Option<u64>,
+        user: Option<u32>,
+        finished: &Finished,
+    ) -> (Vec<Arrival>, Option<Attempt>) {
         let mut gate = self.gate.lock();
         let next_before = gate.driver.next_due();
+        let (at, mut again) = (finished.at, None);
+        if let (Some(key), Some(clients)) = (key, &mut gate.clients) {
+            let left = clients.left_before(key, at, finished.served.dropped);
+            let waited = clients.answered(key);
+            again = left.and_then(|left| self.leave(&mut gate, left));
+            if !waited {
+                if !gate.over && at <= self.end {
+                    let served = Some(finished.served).filter(|served| !served.dropped);
+                    self.tally.lock().abandoned(at, served);
+                }
+                return (self.take_due_of(gate, next_before), again);
+            }
+        }
+        self.count(&mut gate, at, finished);
+        gate.in_flight -= 1;
+        gate.driver.finished(user, self.at(clock::now()));
+        (self.take_due_of(gate, next_before), again)
+    }
+
+    /// Counts a request that ended.
+    fn count(&self, gate: &mut Gate, at: Nanos, finished: &Finished) {
         if !gate.over {
             if at <= self.end {
-                self.tally.lock().finished(&finished);
+                self.tally.lock().finished(finished);
                 gate.ended += 1;
                 if gate.ended == self.half.requests {
                     gate.half_ended = true;
@@ -296,9 +376,6 @@ impl Run {
                 gate.late += 1;
             }
         }
-        gate.in_flight -= 1;
-        gate.driver.finished(user, self.at(clock::now()));
-        self.take_due_of(gate, next_before)
     }
 
     fn take_due_of(
@@ -314,9 +391,9 @@ impl Run {
         {
             gate.in_flight += 1;
             due.push(arrival);
-            gate.flooded = gate.in_flight > UNDER_WAY_MAX;
+            gate.flooded = gate.under_way() > UNDER_WAY_MAX;
         }
-        let idle = gate.in_flight == 0;
+        let idle = gate.under_way() == 0;
         let sooner = match (gate.driver.next_due(), next_before) {
             (Some(next), Some(before)) => next < before,
             (next, _) => next.is_some(),
@@ -328,19 +405,44 @@ impl Run {
         due
     }
 
-    fn submit(self: &Arc<Self>, arrival: Arrival) {
-        let request = Request {
-            run: Arc::clone(self),
+    fn submit(self: &Arc<Self>, arrival: &Arrival) {
+        self.send(Attempt {
+            number: arrival.number,
+            attempt: 0,
             endpoint: arrival.endpoint,
             user: arrival.user,
             intended: self.start + arrival.intended,
-            by: None,
-            served: None,
-        };
-        self.tally.lock().queued(clock::now());
+        });
+    }
+
+    /// An attempt begins.
+    fn send(self: &Arc<Self>, attempt: Attempt) {
+        let now = clock::now();
+        let Attempt { number, endpoint, user, intended, .. } = attempt;
+        let (mut key, mut leaves, mut connection) = (None, None, user.map(u64::from));
+        if self.gives_up {
+            let mut gate = self.gate.lock();
+            let clients = gate.clients.as_mut().expect("clients that give up are counted");
+            let before = clients.next_due();
+            connection = user.map(|user| clients.connection(user));
+            let (begun, late) = clients.begin(attempt, now);
+            (key, leaves) = (Some(begun), self.sees_closed.then_some(late));
+            if before.is_none_or(|before| late < before) {
+                self.changed.notify_one();
+            }
+        }
+        let run = Arc::clone(self);
+        let request = Request { run, key, endpoint, user, intended, by: None, served: None };
+        let mut tally = self.tally.lock();
+        if attempt.attempt > 0 {
+            tally.retried(now);
+        }
+        tally.queued(now);
+        drop(tally);
         let run = Arc::clone(self);
         let refused = move |why| run.refuse(why);
-        self.server.submit(arrival, Box::new(request), refused);
+        let call = Call { number, attempt: attempt.attempt, endpoint, connection, leaves };
+        self.server.submit(&call, Box::new(request), refused);
     }
 
     /// The server takes no more requests: the run ends, if it has not.
@@ -368,6 +470,11 @@ impl Run {
 }
 
 impl Gate {
+    /// Requests that have not ended, and attempts whose client has left.
+    fn under_way(&self) -> u64 {
+        self.in_flight + self.clients.as_ref().map_or(0, |clients| clients.gone)
+    }
+
     /// Whether the run ends for a reason of its own.
     fn is_cut_short(&self) -> bool {
         self.flooded || self.refused.is_some()
@@ -402,8 +509,8 @@ impl Drop for Request {
             pid: self.by,
             served: &served,
         };
-        for arrival in run.finish(at, self.user, finished) {
-            run.submit(arrival);
-        }
+        let (due, again) = run.finish(self.key, self.user, &finished);
+        again.into_iter().for_each(|attempt| run.send(attempt));
+        due.iter().for_each(|arrival| run.submit(arrival));
     }
 }

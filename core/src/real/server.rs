@@ -7,7 +7,7 @@ use crate::clock::Nanos;
 use crate::cluster::snapshot::{Role, Snapshot};
 use crate::error::Error;
 use crate::executor::RejectedWhy;
-use crate::load::{Arrival, Connections, Load};
+use crate::load::{Connections, Load, stream_of};
 use crate::measure::Served;
 use crate::measure::{GvlUse, LoopUse};
 use crate::model::{Dispatch, Topology};
@@ -17,8 +17,21 @@ use std::time::Duration;
 
 /// Serves requests as the topology says.
 pub(super) enum Server {
-    Local(Local),
+    /// And the seed that requests draw from.
+    Local(Local, u64),
     Workers(Workers),
+}
+
+/// What a client asks of the server.
+pub(super) struct Call {
+    /// The request's number, and how many attempts at it there were before.
+    pub(super) number: u64,
+    pub(super) attempt: u32,
+    pub(super) endpoint: usize,
+    /// The connection of its user, where it has one.
+    pub(super) connection: Option<u64>,
+    /// When its client leaves, if the server looks whether it has before it begins.
+    pub(super) leaves: Option<Nanos>,
 }
 
 /// Called as a request goes through the server.
@@ -56,7 +69,8 @@ impl Server {
     ) -> Result<Self, Error> {
         match topology.dispatch {
             Dispatch::InProcess | Dispatch::Alone(_) => {
-                Local::start(topology, workload, timeline).map(Self::Local)
+                let local = Local::start(topology, workload, timeline)?;
+                Ok(Self::Local(local, seed))
             }
             Dispatch::SharedQueue | Dispatch::Accept(_) | Dispatch::Balanced(_) => {
                 let kept = load.connections == Connections::KeepAlive;
@@ -69,20 +83,24 @@ impl Server {
     /// thread, calls `refused` and then drops both.
     pub(super) fn submit(
         &self,
-        arrival: Arrival,
+        call: &Call,
         watch: Box<impl Watch>,
         refused: impl FnOnce(RejectedWhy) + Clone + Send + 'static,
     ) {
         match self {
-            Self::Local(local) => {
-                let Arrival { number, endpoint, stream, .. } = arrival;
-                local.submit(
-                    Wanted { number, endpoint, cursor: Cursor::new(stream) },
-                    watch,
-                    refused,
-                );
+            Self::Local(local, seed) => {
+                let &Call { number, attempt, endpoint, leaves, .. } = call;
+                let cursor = Cursor::new(stream_of(*seed, number, attempt));
+                local.submit(Wanted { number, endpoint, cursor, leaves }, watch, refused);
             }
-            Self::Workers(workers) => workers.submit(&arrival, watch, refused),
+            Self::Workers(workers) => workers.submit(call, watch, refused),
+        }
+    }
+
+    /// A connection is not used for another request: it is closed once its present one is answered.
+    pub(super) fn part(&self, connection: u64) {
+        if let Self::Workers(workers) = self {
+            workers.part(connection);
         }
     }
 
@@ -94,7 +112,7 @@ impl Server {
     /// What the processes used so far.
     pub(super) fn used(&self) -> Vec<ProcessUse> {
         match self {
-            Self::Local(local) => vec![local.used()],
+            Self::Local(local, _) => vec![local.used()],
             Self::Workers(workers) => workers.used(),
         }
     }
@@ -102,7 +120,7 @@ impl Server {
     /// What the system knows of the processes.
     pub(super) fn snapshot(&self) -> Snapshot {
         match self {
-            Self::Local(_) => Snapshot::of(&[(std::process::id(), Role::Master)]),
+            Self::Local(..) => Snapshot::of(&[(std::process::id(), Role::Master)]),
             Self::Workers(workers) => workers.snapshot(),
         }
     }
@@ -110,7 +128,7 @@ impl Server {
     /// Workers that ended without being told to: number and process.
     pub(super) fn lost(&self) -> Vec<(u32, u32)> {
         match self {
-            Self::Local(_) => Vec::new(),
+            Self::Local(..) => Vec::new(),
             Self::Workers(workers) => workers.lost(),
         }
     }
@@ -118,7 +136,7 @@ impl Server {
     /// Ends what runs, drops what waits, and waits for the threads or processes.
     pub(super) fn end(&self) {
         match self {
-            Self::Local(local) => local.end(),
+            Self::Local(local, _) => local.end(),
             Self::Workers(workers) => workers.end(),
         }
     }

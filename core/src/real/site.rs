@@ -4,6 +4,7 @@ use super::handler::{serve_on_loop, serve_on_thread};
 use super::over::Over;
 use super::pools::{AsyncPools, ThreadPools};
 use super::record::{Record, Serves};
+use crate::clock::{self, Nanos};
 use crate::executor::Context;
 use crate::measure::Served;
 use crate::workload::{Cursor, Program, Workload};
@@ -23,6 +24,8 @@ pub(super) struct Wanted {
     pub(super) number: u64,
     pub(super) endpoint: usize,
     pub(super) cursor: Cursor,
+    /// When its client leaves, if the server looks whether it has before it begins.
+    pub(super) leaves: Option<Nanos>,
 }
 
 impl Site {
@@ -38,6 +41,9 @@ impl Site {
     }
 
     pub(super) fn serve_on_thread(&self, cx: &mut Context<'_>, wanted: Wanted) -> Served {
+        if wanted.leaves.is_some_and(|at| clock::now() >= at) {
+            return Served::dropped();
+        }
         let _serves = self.begin(&wanted);
         let program = &self.endpoints[wanted.endpoint].1;
         serve_on_thread(cx, program, wanted.cursor, &self.threads, &self.over)

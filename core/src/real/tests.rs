@@ -223,3 +223,53 @@ fn whoever_reloads_is_alone() {
         assert!(recording.elapsed >= ms(40), "{model:?}: {:?}", recording.elapsed);
     }
 }
+/// Every attempt takes longer than its client waits: each fails as often as it is tried, and all that is
+/// served is for nobody.
+#[test]
+fn clients_give_up_and_the_server_works_on() {
+    for (model, may_drop) in [
+        (Model::from(pool().threads(1)), false),
+        (pool().threads(3).into(), false),
+        (puma().threads(2).into(), true),
+        (uvicorn().into(), false),
+        (uvicorn().handlers(Handlers::Blocking).into(), false),
+        (uvicorn().handlers(Handlers::Offloaded).into(), false),
+        (webrick().max_clients(2).into(), false),
+    ] {
+        for pause in [us(0), us(300)] {
+            let load = closed(3).requests(6).timeout(us(500)).retries(2).retry_after(pause);
+            let recording = run(model.clone(), [io(ms(4))], load);
+            let endpoint = &recording.endpoints[0];
+            assert_eq!((endpoint.ok(), endpoint.failed.get("timeout")), (0, Some(&6)), "{model:?}");
+            // Three times the patience, and the pauses between.
+            assert!(endpoint.failed_latency.min() >= Some(us(1500) + 2 * pause), "{model:?}");
+            let clients = recording.clients.unwrap();
+            assert_eq!((clients.retries, recording.unfinished), (12, 0), "{model:?}");
+            assert_eq!(clients.abandoned + clients.discarded, 18, "{model:?}");
+            assert!(may_drop || clients.discarded == 0, "{model:?}");
+            assert_eq!(clients.demand.service, clients.abandoned as u32 * ms(4), "{model:?}");
+        }
+    }
+}
+
+/// One thread that is busy for long while others wait: Puma does not begin what nobody waits for.
+#[test]
+fn what_waited_in_vain_is_dropped_by_puma_alone() {
+    let load = || closed(5).requests(5).timeout(ms(1));
+    let drops = |model: Model| run(model, [io(ms(60))], load()).clients.unwrap();
+    let puma = drops(puma().threads(1).into());
+    assert!(puma.discarded >= 1 && puma.discarded + puma.abandoned == 5, "{puma:?}");
+    let pool = drops(pool().threads(1).into());
+    assert_eq!((pool.discarded, pool.abandoned), (0, 5));
+}
+
+#[test]
+fn who_is_answered_in_time_tries_once() {
+    let load = closed(4).requests(40).timeout(Duration::from_secs(3600)).retries(2);
+    let recording = run(puma().threads(2), [io(us(200)), fail(500)], load);
+    let clients = recording.clients.unwrap();
+    assert_eq!((clients.retries, clients.abandoned, clients.discarded), (0, 0, 0));
+    assert_eq!(recording.endpoints[0].failed.get("status 500"), Some(&40));
+    let without = run(puma(), [io(us(200))], closed(4).requests(40));
+    assert_eq!(without.clients, None);
+}

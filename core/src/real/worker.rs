@@ -4,15 +4,17 @@
 //! requests goes back with its report ([`Extra`]).
 
 use super::record::{self, Record};
+use super::server::Call;
 use super::site::{Site, Wanted};
 use super::waits;
+use crate::clock::Nanos;
 use crate::cluster::App;
 use crate::cluster::setup::LoopReport;
 use crate::executor::LongPoll;
+use crate::load::stream_of;
 use crate::measure::Served;
 use crate::measure::{Histogram, LoopUse};
 use crate::model::{Handlers, Serving};
-use crate::random::Stream;
 use crate::timeline::Log;
 use crate::value::{Node, Value};
 use crate::workload::{Cursor, Workload};
@@ -42,7 +44,7 @@ enum On {
 }
 
 /// The version of [`Job`].
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 impl Job {
     pub(super) fn new(workload: &Workload, serving: Serving, timeline: Option<usize>) -> Self {
@@ -101,21 +103,26 @@ pub fn register(app: &mut App) -> Result<bool, Box<dyn std::error::Error>> {
     Ok(true)
 }
 
-/// A request for a worker: the seed and the number that its chance comes from.
-pub(super) fn question(seed: u64, number: u64) -> Vec<u8> {
-    [seed.to_le_bytes(), number.to_le_bytes()].concat()
+/// A request for a worker: what its chance comes from, and when its client leaves, in nanoseconds of the
+/// system's clock.
+pub(super) fn question(seed: u64, call: &Call) -> Vec<u8> {
+    let leaves = call.leaves.unwrap_or(Nanos::MAX);
+    let numbers = [seed, call.number, call.attempt.into(), leaves];
+    numbers.map(u64::to_le_bytes).concat()
 }
 
 fn wanted(endpoint: usize, question: &[u8]) -> Result<Wanted, String> {
-    let mut halves = question
+    let numbers: Vec<_> = question
         .chunks_exact(8)
-        .map(|half| u64::from_le_bytes(half.try_into().expect("a chunk of eight has eight bytes")));
-    match (halves.next(), halves.next(), question.len()) {
-        (Some(seed), Some(number), 16) => {
-            let cursor = Cursor::new(Stream::new(seed, "request", number));
-            Ok(Wanted { number, endpoint, cursor })
+        .map(|part| u64::from_le_bytes(part.try_into().expect("a chunk of eight has eight bytes")))
+        .collect();
+    match (numbers.as_slice(), question.len()) {
+        (&[seed, number, attempt, leaves], 32) => {
+            let cursor = Cursor::new(stream_of(seed, number, attempt as u32));
+            let leaves = Some(leaves).filter(|leaves| *leaves != Nanos::MAX);
+            Ok(Wanted { number, endpoint, cursor, leaves })
         }
-        _ => Err(format!("a request of {} bytes, expected 16", question.len())),
+        _ => Err(format!("a request of {} bytes, expected 32", question.len())),
     }
 }
 

@@ -1,9 +1,9 @@
 //! A topology come to life in worker processes: the master's side.
 //!
-//! Each endpoint is a handler of that name (`worker.rs`); a request is the two numbers that its
-//! chance comes from, and its answer is what became of it.
+//! Each endpoint is a handler of that name (`worker.rs`); a request is the numbers that its
+//! chance comes from and when its client leaves, and its answer is what became of it.
 
-use super::server::{ProcessUse, Watch};
+use super::server::{Call, ProcessUse, Watch};
 use super::worker::{self, Extra, Job};
 use crate::cluster::balance::{Balance, Policy};
 use crate::cluster::setup::{self, WorkerReport};
@@ -11,7 +11,6 @@ use crate::cluster::{CallOptions, Cluster, Dispatch, Reply, Snapshot};
 use crate::error::Error;
 use crate::executor::{RejectedWhy, TaskError};
 use crate::gvl::ThreadUsage;
-use crate::load::Arrival;
 use crate::measure::{GvlUse, Served};
 use crate::model::{self, Serving, ThreadsLive, Topology};
 use crate::workload::Workload;
@@ -71,12 +70,12 @@ impl Workers {
 
     pub(super) fn submit(
         &self,
-        arrival: &Arrival,
+        call: &Call,
         watch: Box<impl Watch>,
         refused: impl FnOnce(RejectedWhy) + Clone + Send + 'static,
     ) {
-        let options = match arrival.user.filter(|_| self.kept) {
-            Some(user) => CallOptions::new().connection(user.into()),
+        let options = match call.connection.filter(|_| self.kept) {
+            Some(connection) => CallOptions::new().connection(connection),
             None => CallOptions::new(),
         };
         let then = move |outcome: Result<Reply, TaskError>| match outcome {
@@ -96,10 +95,17 @@ impl Workers {
                 watch.served(pid, Served::without_an_end(error.kind()));
             }
         };
-        let question = worker::question(self.seed, arrival.number);
-        let handler = self.endpoints[arrival.endpoint].as_str();
+        let question = worker::question(self.seed, call);
+        let handler = self.endpoints[call.endpoint].as_str();
         if let Err(rejected) = self.cluster.submit_then(options, handler, question, then) {
             refused(rejected.why);
+        }
+    }
+
+    /// Closes a connection once its present request is answered.
+    pub(super) fn part(&self, connection: u64) {
+        if self.kept {
+            self.cluster.part(connection);
         }
     }
 

@@ -72,6 +72,7 @@ impl Machine {
 #[cfg(test)]
 mod tests {
     use crate::report::view::samples::{all_failed, four_workers, report, slow_io};
+    use crate::report::{BacklogRow, ClientsRow};
     use serde_json::Value as Json;
 
     fn keys(json: &Json) -> Vec<&str> {
@@ -177,6 +178,22 @@ mod tests {
         );
         assert_eq!(json.pointer("/rows/0/by_worker/3/pids"), Some(&Json::from(vec![103, 203])));
         assert_eq!(json.pointer("/rows/0/by_worker/0/gvl/hold_share"), Some(&Json::from(0.3)));
+    }
+
+    #[test]
+    fn clients_and_the_backlog_have_keys_where_they_are_told() {
+        let mut row = all_failed();
+        row.clients = Some(ClientsRow {
+            retries: 7,
+            abandoned: 3,
+            abandoned_share: Some(0.25),
+            discarded: 2,
+        });
+        row.backlog = Some(BacklogRow { size: 64, drops: 5 });
+        let json = serde_json::to_value(report(vec![row])).unwrap();
+        let clients = ["retries", "abandoned", "abandoned_share", "discarded"];
+        check(&json, "/rows/0/clients", &clients);
+        check(&json, "/rows/0/backlog", &["size", "drops"]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! `experiment` makes a [`Row`] of each model's replications and a [`Report`] of all rows; a view
 //! sees only a [`Report`]. Nothing here runs or measures.
 
+mod clients;
 mod document;
 mod endpoint;
 mod event_loop;
@@ -16,6 +17,7 @@ pub mod view;
 mod warm_up;
 mod worker;
 
+pub use clients::{BacklogRow, ClientsRow};
 pub use document::{Machine, Report};
 pub use endpoint::EndpointRow;
 pub use event_loop::{LongPollRow, LoopRow};

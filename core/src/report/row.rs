@@ -5,7 +5,8 @@
 
 use super::latency::rounded;
 use super::{
-    EndpointRow, GvlRow, Intervals, Latency, LoopRow, PoolRow, ThrottledRow, WarmUpRow, WorkerRow,
+    BacklogRow, ClientsRow, EndpointRow, GvlRow, Intervals, Latency, LoopRow, PoolRow,
+    ThrottledRow, WarmUpRow, WorkerRow,
 };
 use crate::measure::checks::{self, IMPOSSIBLE};
 use crate::measure::{
@@ -78,6 +79,12 @@ pub struct Row {
     /// How often the CPU quota was used up, where the machine has one that binds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub throttled: Option<ThrottledRow>,
+    /// What clients did that give up, where the load has a timeout.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clients: Option<ClientsRow>,
+    /// The queue of connections to accept, where the model has its length or it overflowed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backlog: Option<BacklogRow>,
     /// What the checks doubt.
     pub warnings: Vec<Warning>,
     /// The processes before the load and under it, where the run was told to look: those of the
@@ -150,6 +157,8 @@ impl Row {
             warm_up: WarmUpRow::of(&facts.recording),
             pools: PoolRow::all(&facts.recording),
             throttled: ThrottledRow::of(&facts),
+            clients: ClientsRow::of(&facts),
+            backlog: BacklogRow::of(facts.recording.backlog),
             warnings: checks::run(&facts),
             snapshots: facts.recording.snapshots,
             timeline: facts.recording.timeline,

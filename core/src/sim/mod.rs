@@ -58,7 +58,10 @@ pub(crate) fn run(
     seed: u64,
     observe: &mut dyn FnMut(f64),
 ) -> Result<Recording, Error> {
-    conditions.offered.map_or(Ok(()), check_backlog)?;
+    // Who waits no longer than so long is not expected to be there at the end.
+    if load.patience.timeout.is_none() {
+        conditions.offered.map_or(Ok(()), check_backlog)?;
+    }
     let simulate = |begin, observe: &mut dyn FnMut(f64)| {
         simulate(topology, workload, load, conditions, seed, begin, observe)
     };

@@ -65,6 +65,10 @@ pub(super) const COLUMNS: &[Column] = &[
     figure("p99_p95_ms", |row| p99(row, |bounds| bounds.p95)),
     figure("warm_up_ms", |row| row.warm_up.map(|warm_up| warm_up.time_ms)),
     count("warm_up_requests", |row| row.warm_up.map(|warm_up| warm_up.requests)),
+    count("retries", |row| row.clients.map(|clients| clients.retries)),
+    count("abandoned", |row| row.clients.map(|clients| clients.abandoned)),
+    figure("abandoned_share", |row| row.clients.and_then(|clients| clients.abandoned_share)),
+    count("backlog_drops", |row| row.backlog.map(|backlog| backlog.drops)),
 ];
 
 /// The column behind them.

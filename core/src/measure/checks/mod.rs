@@ -3,6 +3,8 @@
 //! `report` runs them all. A check is a function of [`Facts`] alone, in a file of its own that words
 //! its warning and the remedy; adding one is that file and a line in [`CHECKS`].
 
+mod abandoned;
+mod backlog;
 mod blocked_loop;
 mod busy_machine;
 mod failures;
@@ -42,6 +44,8 @@ pub const CHECKS: &[Check] = &[
     unstable_load::check,
     warm_up::check,
     overloaded::check,
+    abandoned::check,
+    backlog::check,
     imbalance::check,
     gvl_wait::check,
     blocked_loop::check,

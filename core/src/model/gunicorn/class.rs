@@ -34,7 +34,7 @@ impl WorkerClass {
     }
 
     /// How a worker accepts: the listener does not block, and each worker watches it.
-    pub(super) fn accept(self) -> Accept {
+    pub(super) fn accept(self, backlog: u32) -> Accept {
         match self {
             // `run_for_one`: `select` only where `accept` had nothing.
             Self::Sync => Accept {
@@ -52,8 +52,8 @@ impl WorkerClass {
                 burst: 1,
                 between: Between::Watched,
             },
-            // gunicorn's backlog, which it hands down, is 2048 as uvicorn's.
-            Self::Uvicorn => uvicorn::ACCEPT,
+            // gunicorn hands its backlog down.
+            Self::Uvicorn => Accept { burst: backlog, ..uvicorn::ACCEPT },
         }
     }
 }

@@ -44,7 +44,7 @@ fn every_mistake_of_a_model_has_its_path() {
         &[
             "model.x: this key is not allowed, expected one of puma",
             "model.puma.worker: this key is not allowed, expected one of workers, threads, \
-             min_threads, queue_requests, version, ruby, timeslice, priority",
+             min_threads, queue_requests, version, ruby, timeslice, priority, backlog",
             "model.puma.workers: 1025 is not allowed, expected a whole number in 0..=1024, \
              or \"auto\"",
             "model.puma.threads: 0 is not allowed, expected a whole number in 1..=1024",
@@ -99,7 +99,7 @@ fn every_mistake_of_a_model_has_its_path() {
         "unicorn = { workers = 0, threads = 2, version = 'main', ruby = '3.0' }",
         &[
             "model.unicorn.threads: this key is not allowed, expected one of workers, version, \
-             ruby, timeslice, priority",
+             ruby, timeslice, priority, backlog",
             "model.unicorn.workers: 0 is not allowed, expected a whole number in 1..=1024, \
              or \"auto\"",
             "model.unicorn.version: \"main\" is not allowed, expected a Unicorn version from 4.0 \

@@ -213,8 +213,12 @@ pub(crate) fn models() -> impl Strategy<Value = Model> {
             min_threads.into_iter().fold(puma, Puma::min_threads).into()
         },
     );
-    let unicorn = (workers(1), "[4-6]\\.[0-9]\\.[0-9]")
-        .prop_map(|(workers, version)| unicorn().workers(workers).version(version).into());
+    let unicorn = (workers(1), "[4-6]\\.[0-9]\\.[0-9]", of(1..=65_535_u32)).prop_map(
+        |(workers, version, backlog)| {
+            let unicorn = unicorn().workers(workers).version(version);
+            backlog.into_iter().fold(unicorn, Unicorn::backlog).into()
+        },
+    );
     let uvicorn =
         (workers(1), handlers(), 1..=1024_u32).prop_map(|(workers, handlers, threads)| {
             let uvicorn = uvicorn().workers(workers).handlers(handlers).offload_threads(threads);

@@ -2,7 +2,8 @@
 //! are several.
 //!
 //! A whole row is where `endpoint` and `worker` are both empty. Columns only ever grow at the end;
-//! those of the warm-up stand where one was left out. What a record has no figure for is empty.
+//! those of the warm-up stand where one was left out, those of
+//! clients and of the backlog where a row has them. What a record has no figure for is empty.
 
 use super::heading;
 use crate::report::{EndpointRow, Report, Row, WorkerRow};
@@ -49,6 +50,10 @@ const HEADER: [&str; 34] = [
 /// The columns of the warm-up.
 const WARM_UP: [&str; 2] = ["warm_up_ms", "warm_up_requests"];
 
+/// The columns of clients that give up, and of the backlog.
+const CLIENTS: [&str; 5] =
+    ["retries", "abandoned", "abandoned_share", "discarded", "backlog_drops"];
+
 /// The columns that not every record fills.
 #[derive(Default)]
 struct Rest {
@@ -68,18 +73,23 @@ struct Rest {
     imbalance: String,
     /// The columns of the warm-up, where the report has them.
     warm_up: Option<[String; WARM_UP.len()]>,
+    /// The columns of clients and of the backlog, where the report has them.
+    clients: Option<[String; CLIENTS.len()]>,
 }
 
 pub(super) fn render(report: &Report) -> String {
     let mut writer = Writer::from_writer(Vec::new());
     let warms_up = report.rows.iter().any(|row| row.warm_up.is_some());
+    let has_clients = report.rows.iter().any(|row| row.clients.is_some() || row.backlog.is_some());
     let header = HEADER.iter().chain(WARM_UP.iter().filter(|_| warms_up));
+    let header = header.chain(CLIENTS.iter().filter(|_| has_clients));
     let mut write = |record: Vec<String>| {
         writer.write_record(record).expect("memory takes records of one length");
     };
     write(header.map(|name| (*name).to_owned()).collect());
     let rest = |mut rest: Rest| {
         rest.warm_up = warms_up.then(|| rest.warm_up.unwrap_or_default());
+        rest.clients = has_clients.then(|| rest.clients.unwrap_or_default());
         rest
     };
     for row in &report.rows {
@@ -126,6 +136,7 @@ impl Rest {
             unfinished: row.unfinished.to_string(),
             imbalance: maybe(row.imbalance),
             warm_up: row.warm_up.map(|w| [w.time_ms.to_string(), w.requests.to_string()]),
+            clients: Some(clients(row)),
             ..Self::default()
         }
     }
@@ -143,6 +154,19 @@ impl Rest {
             ..Self::default()
         }
     }
+}
+
+/// The columns of clients and of the backlog.
+fn clients(row: &Row) -> [String; CLIENTS.len()] {
+    let count = |n: Option<u64>| n.map(|n| n.to_string()).unwrap_or_default();
+    let of = row.clients;
+    [
+        count(of.map(|clients| clients.retries)),
+        count(of.map(|clients| clients.abandoned)),
+        maybe(of.and_then(|clients| clients.abandoned_share)),
+        count(of.map(|clients| clients.discarded)),
+        count(row.backlog.map(|backlog| backlog.drops)),
+    ]
 }
 
 /// `counts` are those of a whole row, of an endpoint, which has a name, or of a worker.
@@ -185,7 +209,8 @@ fn record(report: &Report, row: &Row, counts: &EndpointRow, rest: Rest) -> Vec<S
         rest.share,
         rest.imbalance,
     ];
-    record.into_iter().chain(rest.warm_up.into_iter().flatten()).collect()
+    let more = rest.warm_up.into_iter().flatten().chain(rest.clients.into_iter().flatten());
+    record.into_iter().chain(more).collect()
 }
 
 fn maybe(figure: Option<f64>) -> String {
@@ -195,8 +220,8 @@ fn maybe(figure: Option<f64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::WarmUpRow;
     use crate::report::view::samples::{all_failed, four_workers, report, slow_io};
+    use crate::report::{BacklogRow, ClientsRow, WarmUpRow};
     use std::collections::BTreeMap;
 
     fn records(text: &str) -> Vec<BTreeMap<String, String>> {
@@ -252,5 +277,22 @@ mod tests {
             records.iter().map(|r| (&*r["warm_up_ms"], &*r["warm_up_requests"])).collect();
         assert_eq!(told, [("250.5", "12"), ("", ""), ("", ""), ("", "")]);
         assert!(without.starts_with("experiment,") && !without.contains("warm_up"));
+    }
+
+    #[test]
+    fn clients_and_the_backlog_have_columns_where_they_are_told() {
+        let mut row = all_failed();
+        row.clients = Some(ClientsRow {
+            retries: 7,
+            abandoned: 3,
+            abandoned_share: Some(0.25),
+            discarded: 2,
+        });
+        row.backlog = Some(BacklogRow { size: 64, drops: 5 });
+        let records = records(&render(&report(vec![row, all_failed()])));
+        let told = |n: usize| CLIENTS.map(|column| records[n][column].clone());
+        assert_eq!(told(0), ["7", "3", "0.25", "2", "5"]);
+        assert_eq!(told(1), ["", "", "", "", ""]);
+        assert!(!render(&report(vec![all_failed()])).contains("retries"));
     }
 }

@@ -3,6 +3,7 @@
 //!
 //! The lines are a table in Markdown too, so that they can be pasted into an issue.
 
+mod clients;
 mod details;
 mod notes;
 mod processes;
@@ -72,7 +73,8 @@ pub(super) fn render(report: &Report) -> String {
         .chain(workers::of(&report.rows))
         .collect();
     let (warm_up, processes) = (warm_up(&report.rows), processes::of(&report.rows));
-    format!("{heading}\n\n{}\n{warm_up}{notes}{processes}", tables.join("\n\n"))
+    let clients = clients::of(&report.rows);
+    format!("{heading}\n\n{}\n{warm_up}{clients}{notes}{processes}", tables.join("\n\n"))
 }
 
 /// What was left out of each row, a line of each; nothing where that was not asked for.

@@ -5,8 +5,9 @@
 //! it, an acceptor needs the lock to look how busy its threads are, and again after a pause: as Puma's
 //! does (`Server#handle_servers`), so that a worker whose threads compute is slow to accept.
 
+use super::backlog::Room;
 use super::keep::Kept;
-use super::request::RequestId;
+use super::request::{RequestId, Stage};
 use super::{Role, Server, Timer};
 use crate::clock::{Nanos, nanos};
 use crate::cluster::accept::{self, Accept, AcceptWait, Between};
@@ -59,7 +60,8 @@ pub(super) enum Reactor {
 pub(super) struct Listener {
     pub(super) accept: Accept,
     /// Connections that nobody has accepted, each with its request.
-    backlog: VecDeque<RequestId>,
+    pub(super) backlog: VecDeque<RequestId>,
+    pub(super) room: Room,
     /// Who waits for one, in the order of going to sleep: a process.
     waiting: Vec<u32>,
 }
@@ -90,6 +92,8 @@ pub(super) struct Connection {
     pub(super) process: Option<u32>,
     /// It keeps a thread.
     pub(super) holds_thread: bool,
+    /// Counts the connections that the user has closed.
+    pub(super) life: u32,
     /// Counts its requests.
     pub(super) number: u32,
     /// What is kept by rules.
@@ -97,8 +101,8 @@ pub(super) struct Connection {
 }
 
 impl Listener {
-    pub(super) fn new(accept: Accept) -> Self {
-        Self { accept, backlog: VecDeque::new(), waiting: Vec::new() }
+    pub(super) fn new(accept: Accept, room: Room) -> Self {
+        Self { accept, backlog: VecDeque::new(), room, waiting: Vec::new() }
     }
 
     fn waits_no_more(&mut self, number: u32) {
@@ -107,10 +111,11 @@ impl Listener {
 }
 
 impl Server<'_> {
-    /// A request comes over a new connection.
+    /// A request comes over a new connection, for which there is room.
     pub(super) fn connect_to_socket(&mut self, id: RequestId) {
         let listener = self.listener.as_mut().expect("workers accept from a socket");
         listener.backlog.push_back(id);
+        self.requests.at_mut(id).stage = Stage::Backlog;
         match listener.accept.wait {
             AcceptWait::Herd => {
                 // All wake, whoever went to sleep last first (`add_wait_queue` puts it in front), and
@@ -166,7 +171,8 @@ impl Server<'_> {
         let taken: Vec<_> = listener.backlog.drain(..burst.min(listener.backlog.len())).collect();
         for id in taken {
             self.opened(number, id);
-            self.requests.at_mut(id).process = number;
+            let request = self.requests.at_mut(id);
+            (request.process, request.stage) = (number, Stage::Inside);
             self.processes[number as usize].door.under_way += 1;
             self.resume(id);
         }
@@ -268,6 +274,10 @@ impl Server<'_> {
     fn admit(&mut self, number: u32, id: RequestId) {
         self.opened(number, id);
         let request = self.requests.at_mut(id);
+        request.stage = Stage::Inside;
+        if !request.sent && request.gone {
+            return self.end_unserved(id);
+        }
         if !request.sent {
             // Its connection is watched until it comes. Differs from Puma: no thread looks first.
             (request.process, request.watched) = (number, true);
@@ -457,15 +467,36 @@ impl Server<'_> {
 
     /// A connection that keeps a thread had no request for so long: it is closed.
     pub(super) fn idle_too_long(&mut self, user: u32, number: u32) {
-        let connection = &mut self.connections[user as usize];
-        if connection.number != number || !connection.holds_thread {
-            return;
+        let connection = &self.connections[user as usize];
+        if connection.number == number && connection.holds_thread {
+            self.hang_up(user);
         }
-        connection.holds_thread = false;
+    }
+
+    /// The connection of a user, if it has one, is closed between two requests.
+    pub(super) fn hang_up(&mut self, user: u32) {
+        if self.is_at_thread(user) {
+            return self.closed_at_thread(user);
+        }
+        let Some(connection) = self.connections.get_mut(user as usize) else { return };
+        connection.kept = Kept::default();
+        let held = std::mem::take(&mut connection.holds_thread);
         let Some(process) = connection.process.take() else { return };
         let door = &mut self.processes[process as usize].door;
         door.watched -= 1;
-        door.under_way -= 1;
-        self.one_ended(process);
+        if held {
+            door.under_way -= 1;
+            self.one_ended(process);
+        }
+    }
+
+    /// The user has closed its connection, over which a request is under way.
+    pub(super) fn forget_connection(&mut self, user: u32) {
+        if self.is_at_thread(user) {
+            return self.closed_at_thread(user);
+        }
+        if let Some(connection) = self.connections.get_mut(user as usize) {
+            (connection.process, connection.kept) = (None, Kept::default());
+        }
     }
 }

@@ -51,16 +51,20 @@ impl Server<'_> {
 
     fn take_turn(&mut self, id: RequestId, turn: Turn) {
         let over = self.client.turn(self.kernel.now());
-        self.kernel.remind(over, Timer::Client(id, turn));
+        self.kernel.remind(over, Timer::Client(id, turn, self.requests.at(id).life));
     }
 
-    /// The client has done what it took a turn for.
-    pub(super) fn turn_over(&mut self, id: RequestId, turn: Turn) {
+    /// The client has done what it took a turn for, if it has not left meanwhile.
+    pub(super) fn turn_over(&mut self, id: RequestId, turn: Turn, life: u32) {
+        let request = self.requests.at(id);
+        if request.life != life || request.gone {
+            return;
+        }
         match turn {
             Turn::Connect => {
                 if self.reads_on_reactor() {
                     self.requests.at_mut(id).sent = false;
-                    self.connect_to_socket(id);
+                    self.knock(id, 0);
                 }
                 self.take_turn(id, Turn::Send);
             }

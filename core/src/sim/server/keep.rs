@@ -67,6 +67,12 @@ impl Kept {
 }
 
 impl Server<'_> {
+    /// The user's connection, by the user and its number, where a thread has it.
+    pub(super) fn at_thread(&self, user: u32) -> Option<(u32, u32)> {
+        let connection = self.connections.get(user as usize)?;
+        connection.kept.is_at_thread().then_some((user, connection.life))
+    }
+
     /// Whether a thread has the user's connection.
     pub(super) fn is_at_thread(&self, user: u32) -> bool {
         self.connections.get(user as usize).is_some_and(|c| c.kept.is_at_thread())
@@ -135,11 +141,44 @@ impl Server<'_> {
         }
     }
 
-    /// A thread goes on with the connection that it has.
-    pub(super) fn keep(&mut self, tid: Tid, number: u32, user: u32, at: &mut Keeps) -> Turn {
+    /// The client has closed the connection that a thread has. What was sent over it is found all the
+    /// same, by whoever takes it next.
+    pub(super) fn closed_at_thread(&mut self, user: u32) {
+        let connection = &mut self.connections[user as usize];
+        let process = connection.process.take();
+        let kept = std::mem::take(&mut connection.kept);
+        connection.life = connection.life.wrapping_add(1);
+        connection.number = connection.number.wrapping_add(1);
+        match (kept.at, process) {
+            (At::Sleeper(tid), _) => self.kernel.wake(tid),
+            (At::Ready(id), Some(number)) => {
+                self.processes[number as usize].door.under_way += 1;
+                self.enqueue(number, id);
+            }
+            _ => {}
+        }
+    }
+
+    /// A thread goes on with the connection of that user that it has, the `life`th.
+    pub(super) fn keep(
+        &mut self,
+        tid: Tid,
+        number: u32,
+        (user, life): (u32, u32),
+        at: &mut Keeps,
+    ) -> Turn {
         let connection = &mut self.connections[user as usize];
         let now = self.kernel.now();
+        let is_closed = connection.life != life;
         let done = match (*at, connection.kept.at) {
+            (Keeps::Look | Keeps::Last, _) if is_closed => {
+                self.free_place(number);
+                return Turn::Leaves;
+            }
+            (Keeps::Wait(_) | Keeps::Back, _) if is_closed => {
+                *at = Keeps::Last;
+                self.kernel.acquire(tid)
+            }
             (Keeps::Look, ready) => return self.look(tid, number, user, ready, at),
             (Keeps::Wait(most), At::Thread) => {
                 connection.kept.at = At::Sleeper(tid);

@@ -5,11 +5,13 @@
 //! serve requests through `serving`.
 
 mod accept;
+mod backlog;
 mod client;
 mod event_loop;
 mod front;
 mod interlock;
 mod keep;
+mod patience;
 mod pools;
 mod record;
 mod request;
@@ -18,18 +20,19 @@ mod threads;
 mod trim;
 
 use self::accept::{Acceptor, Connection, Door, Listener, Reactor};
+use self::backlog::Room;
 use self::client::{Client, Turn};
 use self::event_loop::{EventLoop, Loop};
 use self::front::Front;
 use self::interlock::Interlock;
 use self::pools::{Databases, Pools};
-use self::request::{RequestId, Requests};
+use self::request::{RequestId, Requests, Stage};
 use self::threads::Thread;
 use self::trim::Trim;
 use super::kernel::{Kernel, LockId, Record, Tid};
 use crate::clock::Nanos;
 use crate::gvl::ThreadUsage;
-use crate::load::{Arrival, Connections, Driver, Load};
+use crate::load::{Arrival, Connections, Driver, Load, Patience};
 use crate::machine::Machine;
 use crate::measure::{Finished, GvlUse, Recording, Tally, WorkerRecording};
 use crate::model::{Dispatch, Serving, ThreadsLive, Topology};
@@ -44,7 +47,13 @@ pub(super) enum Timer {
     /// A request arrives.
     Arrival,
     /// The client has opened a request's connection, or sent it.
-    Client(RequestId, Turn),
+    Client(RequestId, Turn, u32),
+    /// A client that was given no connection asks again.
+    Syn(RequestId, u32, u8),
+    /// A client has waited long enough.
+    GivesUp(RequestId, u32),
+    /// A client tries again.
+    Retry(RequestId),
     /// An async handler's wait is over.
     Await(RequestId, u32),
     /// A wait for a connection of a pool runs out.
@@ -83,6 +92,11 @@ pub(in crate::sim) struct Server<'a> {
     roles: Vec<(u32, Role)>,
     requests: Requests,
     client: Client,
+    /// How long clients wait, and how often they try.
+    patience: Patience,
+    seed: u64,
+    /// Attempts under way whose client has left.
+    gone: u64,
     tally: Tally,
     /// The socket, where workers accept.
     listener: Option<Listener>,
@@ -137,8 +151,14 @@ impl<'a> Server<'a> {
             roles: Vec::new(),
             requests: Requests::default(),
             client: Client::of(machine),
+            patience: load.patience.clone(),
+            seed,
+            gone: 0,
             tally: Tally::new(workload, 0, false),
-            listener: topology.dispatch.accept().map(Listener::new),
+            listener: topology
+                .dispatch
+                .accept()
+                .map(|accept| Listener::new(accept, Room::new(topology.socket, machine))),
             connections: vec![Connection::default(); users.unwrap_or(0) as usize],
             front: match &topology.dispatch {
                 Dispatch::Balanced(balance) => Some(Front::new(balance, seed)),
@@ -241,7 +261,10 @@ impl<'a> Server<'a> {
                 self.arrivals();
             }
             Timer::Arrival => {}
-            Timer::Client(id, turn) => self.turn_over(id, turn),
+            Timer::Client(id, turn, life) => self.turn_over(id, turn, life),
+            Timer::Syn(id, life, resent) => self.knock_again(id, life, resent),
+            Timer::GivesUp(id, life) => self.gives_up(id, life),
+            Timer::Retry(id) => self.attempt(id),
             Timer::Await(id, wait) => {
                 if self.requests.at(id).wait == wait {
                     self.resume(id);
@@ -290,21 +313,23 @@ impl<'a> Server<'a> {
 
     fn submit(&mut self, arrival: Arrival) {
         let id = self.requests.add(arrival);
-        self.tally.queued(self.kernel.now());
-        self.begin(id);
+        self.attempt(id);
     }
 
     /// A request is there.
     fn deliver(&mut self, id: RequestId) {
+        if self.listener.is_some() {
+            if self.comes_over_connection(id) {
+                self.requests.at_mut(id).stage = Stage::Inside;
+            } else {
+                self.knock(id, 0);
+            }
+            return;
+        }
+        self.requests.at_mut(id).stage = Stage::Inside;
         if let Some(queue) = &mut self.queue {
             queue.push_back(id);
             return self.hand_out();
-        }
-        if self.listener.is_some() {
-            if !self.comes_over_connection(id) {
-                self.connect_to_socket(id);
-            }
-            return;
         }
         let number = self.backend_for(id);
         if self.processes[number as usize].event_loop.is_some() {
@@ -338,8 +363,13 @@ impl<'a> Server<'a> {
         let (endpoint, user, number) = (request.endpoint, request.user, request.process);
         let (intended, served) = (request.intended, &request.served);
         let pid = self.has_workers().then(|| pid_of(number));
-        self.tally.finished(&Finished { endpoint, intended, at: now, pid, served });
         let by = request.proxied_by;
+        if request.gone {
+            self.gone -= 1;
+            self.tally.abandoned(now, (request.stage != Stage::Dropped).then_some(served));
+        } else {
+            self.tally.finished(&Finished { endpoint, intended, at: now, pid, served });
+        }
         self.requests.end(id);
         self.proxied(by, number);
         self.answered(number, user);
@@ -377,7 +407,9 @@ impl<'a> Server<'a> {
             timeline,
             throttled,
             last_answer: Duration::from_nanos(self.tally.last_finish),
-            unfinished: self.requests.under_way(),
+            unfinished: self.requests.under_way() - self.gone,
+            clients: self.patience.timeout.map(|_| self.tally.clients),
+            backlog: self.listener.as_ref().map(|listener| listener.room.used(self.tally.drops)),
             queue: self.tally.queue_use(0, end),
             endpoints: std::mem::take(&mut self.tally.endpoints),
             pools: std::mem::take(&mut self.tally.pools),

@@ -11,6 +11,20 @@ use smallvec::SmallVec;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::sim) struct RequestId(pub(super) u32);
 
+/// Where an attempt is, as far as its client may know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Not at the server: the client has not sent it, or has no connection yet.
+    Outside,
+    /// Its connection waits to be accepted.
+    Backlog,
+    /// The server has it.
+    Inside,
+    /// The server saw that its client had left, and did not begin it.
+    Dropped,
+}
+
+/// An attempt at a request.
 pub(super) struct Request {
     pub(super) number: u64,
     pub(super) endpoint: usize,
@@ -32,6 +46,13 @@ pub(super) struct Request {
     pub(super) sent: bool,
     /// A worker has its connection and waits for it.
     pub(super) watched: bool,
+    pub(super) stage: Stage,
+    /// Attempts before this one.
+    pub(super) attempt: u32,
+    /// Its client has left.
+    pub(super) gone: bool,
+    /// Counts the attempts that had this place, so that a time-out finds only its own.
+    pub(super) life: u32,
     /// A loop has run it before.
     pub(super) begun: bool,
     /// Counts its waits, so that a time-out finds only the one that it was set for.
@@ -57,6 +78,7 @@ impl Requests {
             request.served.begin_anew();
             (request.thread, request.begun) = (None, false);
             (request.sent, request.watched) = (true, false);
+            (request.stage, request.attempt, request.gone) = (Stage::Outside, 0, false);
             return id;
         }
         self.all.push(Request {
@@ -73,6 +95,10 @@ impl Requests {
             thread: None,
             sent: true,
             watched: false,
+            stage: Stage::Outside,
+            attempt: 0,
+            gone: false,
+            life: 0,
             begun: false,
             wait: 0,
             waits_in: PoolIndex(0),
@@ -85,6 +111,7 @@ impl Requests {
         self.spare.push(id);
         let request = self.at_mut(id);
         request.wait = request.wait.wrapping_add(1);
+        request.life = request.life.wrapping_add(1);
         request.held.clear();
     }
 

@@ -17,8 +17,8 @@ pub(super) enum Thread {
     /// It found none, and has left the lock.
     Off,
     Serves(RequestId, Serving),
-    /// It has answered over a connection of that user.
-    Keeps(u32, Keeps),
+    /// It has answered over a connection: the user, and which of the user's it is.
+    Keeps((u32, u32), Keeps),
     /// It has left the lock for good.
     End,
 }
@@ -92,17 +92,17 @@ impl Server<'_> {
                             at = Thread::End;
                             self.kernel.leave(tid, Leave::Idle)
                         } else {
-                            at = match user.filter(|user| self.is_at_thread(*user)) {
-                                Some(user) => Thread::Keeps(user, Keeps::Look),
+                            at = match user.and_then(|user| self.at_thread(user)) {
+                                Some(connection) => Thread::Keeps(connection, Keeps::Look),
                                 None => Thread::Fetch,
                             };
                             Done::Now
                         }
                     }
                 }
-                Thread::Keeps(user, keeps) => {
-                    let user = *user;
-                    match self.keep(tid, number, user, keeps) {
+                Thread::Keeps(connection, keeps) => {
+                    let connection = *connection;
+                    match self.keep(tid, number, connection, keeps) {
                         Turn::Stays(done) => done,
                         Turn::Serves(id) => {
                             self.tally.started(self.kernel.now());
@@ -126,9 +126,13 @@ impl Server<'_> {
     }
 
     fn fetch(&mut self, number: u32) -> Option<RequestId> {
-        let id = self.processes[number as usize].todo.pop_front()?;
-        self.tally.started(self.kernel.now());
-        Some(id)
+        loop {
+            let id = self.processes[number as usize].todo.pop_front()?;
+            self.tally.started(self.kernel.now());
+            if !self.drops(id) {
+                return Some(id);
+            }
+        }
     }
 
     fn end_thread(&mut self, tid: Tid, number: u32) {

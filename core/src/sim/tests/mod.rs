@@ -1,12 +1,14 @@
 //! The simulator against what can be worked out by hand: queueing theory and the lock's closed forms.
 
 mod alone;
+mod backlog;
 mod connections;
 mod front;
 mod interlock;
 mod keep;
 mod locks;
 mod parts;
+mod patience;
 mod quota;
 mod refused;
 mod theory;

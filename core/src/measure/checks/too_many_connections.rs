@@ -5,9 +5,11 @@ use crate::measure::{Facts, figure};
 
 pub(super) fn check(facts: &Facts) -> Option<Warning> {
     let processes = u64::from(facts.shape.processes.max(1));
+    // A thread has one connection of a pool at most; an async handler needs no thread.
+    let users = facts.shape.slots.map_or(u64::MAX, |_| facts.shape.threads.into());
     let told = facts.recording.pools.iter().find_map(|pool| {
         let database = pool.database?;
-        let could = pool.size * processes;
+        let could = pool.size.min(users) * processes;
         (could > database.max).then_some((pool, database, could))
     });
     let (pool, database, could) = told?;
@@ -62,5 +64,7 @@ mod tests {
     #[test]
     fn as_many_as_it_takes_are_not() {
         assert_eq!(told(4, 96, 0), None);
+        // Five threads have no use for more than five.
+        assert!(told(50, 100, 7).unwrap().contains(" each may open 120, "));
     }
 }

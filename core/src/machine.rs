@@ -11,13 +11,15 @@ use crate::workload::{Dist, duration, lognormal};
 use std::path::Path;
 use std::time::Duration;
 
-const KEYS: [&str; 9] = [
+const KEYS: [&str; 11] = [
     "cores",
     "wake",
     "switch",
     "slice",
     "together",
     "client",
+    "receive",
+    "answer",
     "quota",
     "quota_period",
     "somaxconn",
@@ -68,6 +70,13 @@ pub struct Machine {
     /// Python), on a core of its own: who connects together with others sends only when the others
     /// have connected, and a server may have accepted a connection long before.
     pub client: Option<Duration>,
+    /// CPU time that a worker needs, with its lock, to take a request in: to accept its connection or
+    /// to find it readable, and to read it; 0 to 100 ms, by default nought. Servers of one process and
+    /// workers that a master hands requests to need none, as in the real engine.
+    pub receive: Option<Duration>,
+    /// CPU time that a worker needs, with its lock, to answer a request, 0 to 100 ms, by default
+    /// nought. An event loop uses it as it begins the request, with `receive`.
+    pub answer: Option<Duration>,
     /// How many processors' time the server may use, all its processes together, 0.001 to 4,096 (no
     /// bound): in each period that many times as long as the period, and then every thread stands
     /// still until the next one, with the locks that it holds. This is `cpu.max` of a control group,
@@ -119,6 +128,16 @@ impl Machine {
     /// Gives the CPU time of the load generator, to open a connection and again to send a request.
     pub fn client(&self) -> Duration {
         self.client.unwrap_or_default()
+    }
+
+    /// Gives the CPU time to take a request in.
+    pub fn receive(&self) -> Duration {
+        self.receive.unwrap_or_default()
+    }
+
+    /// Gives the CPU time to answer a request.
+    pub fn answer(&self) -> Duration {
+        self.answer.unwrap_or_default()
     }
 
     /// Gives the period of the CPU quota.
@@ -206,7 +225,8 @@ impl Machine {
             Some(node) => node.float(TOGETHER).map(Some),
             None => Some(None),
         };
-        let client = span(&fields, "client", Duration::ZERO..=COST_MAX);
+        let cost = |key| span(&fields, key, Duration::ZERO..=COST_MAX);
+        let (client, receive, answer) = (cost("client"), cost("receive"), cost("answer"));
         let quota = match fields.get("quota") {
             Some(node) => node.float(QUOTA).map(Some),
             None => Some(None),
@@ -223,6 +243,8 @@ impl Machine {
             slice: slice?,
             together: together?,
             client: client?,
+            receive: receive?,
+            answer: answer?,
             quota: quota?,
             quota_period: quota_period?,
             somaxconn: somaxconn?,
@@ -257,7 +279,8 @@ impl Machine {
         let mut fields = Vec::new();
         fields.extend(self.cores.map(|cores| ("cores", Value::Int(cores.into()))));
         fields.extend(self.wake.as_ref().map(|wake| ("wake", wake.to_value())));
-        for (key, d) in [("switch", self.switch), ("slice", self.slice), ("client", self.client)] {
+        let costs = [("client", self.client), ("receive", self.receive), ("answer", self.answer)];
+        for (key, d) in [("switch", self.switch), ("slice", self.slice)].into_iter().chain(costs) {
             fields.extend(d.map(|d| (key, Value::text(duration::print(d)))));
         }
         fields.extend(self.quota.map(|cpus| ("quota", Value::Float(cpus))));
@@ -287,7 +310,7 @@ mod tests {
 
     #[test]
     fn a_machine_file_reads_back() {
-        let text = "[machine]\ncores = 64\nwake = \"lognormal(8us, 0.4)\"\nswitch = \"3us\"\nclient = \"1ms\"\ntogether = 0.6\nquota = 1.5\nquota_period = \"50ms\"\nsomaxconn = 128\n";
+        let text = "[machine]\ncores = 64\nwake = \"lognormal(8us, 0.4)\"\nswitch = \"3us\"\nclient = \"1ms\"\nreceive = \"40us\"\nanswer = \"50us\"\ntogether = 0.6\nquota = 1.5\nquota_period = \"50ms\"\nsomaxconn = 128\n";
         let machine = Machine::from_toml(text).unwrap();
         assert_eq!((machine.cores(), machine.somaxconn()), (64, 128));
         assert_eq!(Machine::from_toml(&machine.to_toml()).unwrap(), machine);

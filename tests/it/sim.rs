@@ -110,7 +110,7 @@ fn a_machine_is_checked() {
         (
             "speed = 2",
             "x.toml: machine.speed: this key is not allowed, expected one of cores, wake, switch, slice, \
-             together, client, quota, quota_period, somaxconn",
+             together, client, receive, answer, quota, quota_period, somaxconn",
         ),
     ] {
         folder.write(

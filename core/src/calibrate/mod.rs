@@ -1,11 +1,12 @@
 //! Measures this machine for the simulator: what waking and switching threads cost here.
 //!
 //! Each figure has a file; none is trusted alone, all are medians of many. Called by the command
-//! `calibrate`; about a second.
+//! `calibrate`; about two seconds.
 
 mod slice;
 mod switch;
 mod wake;
+mod worker;
 
 use crate::cluster::cpus::Cpus;
 use crate::error::Error;
@@ -17,8 +18,10 @@ use std::time::Duration;
 
 impl Machine {
     /// Measures this machine: its processors, how long a sleeping thread takes to run once it is woken
-    /// (a log-normal of the median and the spread that were seen), what switching threads costs, and
-    /// how long a thread keeps a core that another one wants. Takes about a second.
+    /// (a log-normal of the median and the spread that were seen), what switching threads costs, how
+    /// long a thread keeps a core that another one wants, and, in a program whose main function begins
+    /// with [`init`](crate::init), what a worker of the real engine needs to take a request in and to
+    /// answer it. Takes about two seconds.
     ///
     /// Other programs that compute meanwhile are measured with it: the figures are those of a machine
     /// that busy.
@@ -38,11 +41,15 @@ impl Machine {
         let (median, sigma) = wake::latency().map_err(failed)?;
         let switch = switch::cost().map_err(failed)?;
         let slice = slice::length().map_err(failed)?;
+        // A program that is no worker (`init`) has none to measure.
+        let costs = worker::costs().ok();
         Ok(Self {
             cores: Some(Cpus::here().available),
             wake: Some(lognormal(median, sigma)),
             switch: Some(switch),
             slice,
+            receive: costs.map(|(receive, _)| receive),
+            answer: costs.map(|(_, answer)| answer),
             ..Self::default()
         })
     }

@@ -12,7 +12,7 @@ use super::{Role, Server, Timer};
 use crate::clock::{Nanos, nanos};
 use crate::cluster::accept::{self, Accept, AcceptWait, Between};
 use crate::gvl::policy::Leave;
-use crate::sim::kernel::{Done, Tid};
+use crate::sim::kernel::{Burst, Done, Tid};
 use std::collections::VecDeque;
 
 /// What the thread of an acceptor is at.
@@ -30,12 +30,14 @@ pub(super) enum Acceptor {
     Pause(Pause),
     /// Its pause is over: it asks for the lock.
     Again,
-    /// It holds the lock, and accepts.
-    Take,
+    /// It holds the lock, and accepts so many more.
+    Take(u32),
     /// It has a connection, and asks for the lock (a blocking `accept`).
     Taken(RequestId),
-    /// It holds the lock, and has a connection.
-    Admit(RequestId),
+    /// It holds the lock, and takes the request of a connection in.
+    Receive(RequestId),
+    /// It has done so; it accepts so many more.
+    Admit(RequestId, u32),
 }
 
 /// What an acceptor pauses for before it accepts.
@@ -52,8 +54,10 @@ pub(super) enum Pause {
 pub(super) enum Reactor {
     /// It waits for a request on a connection that is open.
     Poll,
-    /// It holds the lock, and hands requests to the threads.
-    Hand,
+    /// It holds the lock, and takes in what there is.
+    Read,
+    /// It has taken a request in, and hands it to the threads.
+    Hand(RequestId),
 }
 
 /// The socket that all workers accept from.
@@ -214,7 +218,7 @@ impl Server<'_> {
                         self.kernel.leave(tid, Leave::Idle)
                     }
                     None => {
-                        at = Acceptor::Take;
+                        at = Acceptor::Take(accept.burst);
                         Done::Now
                     }
                 },
@@ -233,26 +237,35 @@ impl Server<'_> {
                     }
                 }
                 Acceptor::Again => {
-                    at = Acceptor::Take;
+                    at = Acceptor::Take(accept.burst);
                     self.kernel.acquire(tid)
                 }
-                Acceptor::Take => {
-                    for _ in 0..accept.burst {
+                Acceptor::Take(left) => {
+                    let next = if left > 0 { self.take_connection(number) } else { None };
+                    match next {
+                        Some(id) => {
+                            at = Acceptor::Admit(id, left - 1);
+                            self.kernel.burn(tid, self.costs.receive, Burst::Locked)
+                        }
                         // Another worker was faster, or that was all.
-                        let Some(id) = self.take_connection(number) else { break };
-                        self.admit(number, id);
+                        None => {
+                            at = Acceptor::Gate;
+                            self.kernel.leave(tid, Leave::Region)
+                        }
                     }
-                    at = Acceptor::Gate;
-                    self.kernel.leave(tid, Leave::Region)
                 }
                 Acceptor::Taken(id) => {
-                    at = Acceptor::Admit(id);
+                    at = Acceptor::Receive(id);
                     self.kernel.acquire(tid)
                 }
-                Acceptor::Admit(id) => {
+                Acceptor::Receive(id) => {
+                    at = Acceptor::Admit(id, 0);
+                    self.kernel.burn(tid, self.costs.receive, Burst::Locked)
+                }
+                Acceptor::Admit(id, left) => {
                     self.admit(number, id);
-                    at = Acceptor::Gate;
-                    self.kernel.leave(tid, Leave::Region)
+                    at = Acceptor::Take(left);
+                    Done::Now
                 }
             };
             if done == Done::Later {
@@ -357,16 +370,24 @@ impl Server<'_> {
                     Done::Later
                 }
                 Reactor::Poll => {
-                    at = Reactor::Hand;
+                    at = Reactor::Read;
                     self.kernel.acquire(tid)
                 }
-                Reactor::Hand => {
-                    while let Some(id) = self.processes[number as usize].door.incoming.pop_front() {
-                        self.processes[number as usize].door.under_way += 1;
-                        self.enqueue(number, id);
+                Reactor::Read => match door.incoming.pop_front() {
+                    Some(id) => {
+                        at = Reactor::Hand(id);
+                        self.kernel.burn(tid, self.costs.receive, Burst::Locked)
                     }
-                    at = Reactor::Poll;
-                    self.kernel.leave(tid, Leave::Region)
+                    None => {
+                        at = Reactor::Poll;
+                        self.kernel.leave(tid, Leave::Region)
+                    }
+                },
+                Reactor::Hand(id) => {
+                    door.under_way += 1;
+                    self.enqueue(number, id);
+                    at = Reactor::Read;
+                    Done::Now
                 }
             };
             if done == Done::Later {

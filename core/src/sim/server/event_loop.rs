@@ -12,7 +12,7 @@ use crate::executor::LongPoll;
 use crate::gvl::policy::Leave;
 use crate::measure::LoopUse;
 use crate::model::Handlers;
-use crate::sim::kernel::{Done, Tid};
+use crate::sim::kernel::{Burst, Done, Tid};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -27,6 +27,8 @@ pub(super) enum Loop {
     Round,
     /// It runs what is ready, so many more.
     Next { left: usize },
+    /// It takes a request in: what that costs, and its answer.
+    Begins { left: usize, id: RequestId },
     /// It runs a request.
     Serves { left: usize, id: RequestId, at: Serving },
 }
@@ -118,6 +120,10 @@ impl Server<'_> {
                     at = self.next_ready(tid, number, left);
                     Done::Now
                 }
+                Loop::Begins { left, id } => {
+                    at = Loop::Serves { left, id, at: Serving::Next };
+                    self.kernel.burn(tid, self.costs.receive + self.costs.answer, Burst::Locked)
+                }
                 Loop::Serves { left, id, at: ref mut serving } => {
                     let awaits = self.loop_of(number).handlers == Handlers::Async;
                     let progress = self.serve(tid, id, serving, awaits);
@@ -167,6 +173,7 @@ impl Server<'_> {
         } else {
             self.tally.started(now);
             self.serves(tid, id);
+            return Loop::Begins { left, id };
         }
         Loop::Serves { left, id, at: Serving::Next }
     }

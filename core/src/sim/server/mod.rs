@@ -30,7 +30,7 @@ use self::request::{RequestId, Requests, Stage};
 use self::threads::Thread;
 use self::trim::Trim;
 use super::kernel::{Kernel, LockId, Record, Tid};
-use crate::clock::Nanos;
+use crate::clock::{Nanos, nanos};
 use crate::gvl::ThreadUsage;
 use crate::load::{Arrival, Connections, Driver, Load, Patience};
 use crate::machine::Machine;
@@ -92,6 +92,7 @@ pub(in crate::sim) struct Server<'a> {
     roles: Vec<(u32, Role)>,
     requests: Requests,
     client: Client,
+    costs: Costs,
     /// How long clients wait, and how often they try.
     patience: Patience,
     seed: u64,
@@ -108,6 +109,22 @@ pub(in crate::sim) struct Server<'a> {
     queue: Option<VecDeque<RequestId>>,
     /// A thread lives for one request.
     one_request: bool,
+}
+
+/// CPU time of a worker beside what requests ask for.
+#[derive(Debug, Clone, Copy, Default)]
+struct Costs {
+    receive: Nanos,
+    answer: Nanos,
+}
+
+impl Costs {
+    fn of(machine: &Machine, topology: &Topology) -> Self {
+        if !topology.dispatch.has_workers() {
+            return Self::default();
+        }
+        Self { receive: nanos(machine.receive()), answer: nanos(machine.answer()) }
+    }
 }
 
 /// A process that serves requests.
@@ -151,6 +168,7 @@ impl<'a> Server<'a> {
             roles: Vec::new(),
             requests: Requests::default(),
             client: Client::of(machine),
+            costs: Costs::of(machine, topology),
             patience: load.patience.clone(),
             seed,
             gone: 0,

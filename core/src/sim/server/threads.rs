@@ -5,7 +5,7 @@ use super::request::RequestId;
 use super::serving::{Progress, Serving};
 use super::{Role, Server};
 use crate::gvl::policy::Leave;
-use crate::sim::kernel::{Done, Tid};
+use crate::sim::kernel::{Burst, Done, Tid};
 
 /// What a thread of a pool is at.
 #[derive(Debug, Clone, Copy)]
@@ -17,6 +17,8 @@ pub(super) enum Thread {
     /// It found none, and has left the lock.
     Off,
     Serves(RequestId, Serving),
+    /// It has served it, and answers.
+    Answers(RequestId),
     /// It has answered over a connection: the user, and which of the user's it is.
     Keeps((u32, u32), Keeps),
     /// It has left the lock for good.
@@ -79,25 +81,33 @@ impl Server<'_> {
                     if self.serve(tid, id, serving, false) == Progress::Later {
                         Done::Later
                     } else {
-                        let user = self.requests.at(id).user;
-                        let waits = self.kernel.take_waits(tid);
-                        self.requests.at_mut(id).served.waits.add(waits);
-                        self.served(tid, id);
-                        if self.processes[number as usize].event_loop.is_some() {
-                            self.resume(id);
-                        } else {
-                            self.finish(id);
-                        }
-                        if self.one_request {
-                            at = Thread::End;
-                            self.kernel.leave(tid, Leave::Idle)
-                        } else {
-                            at = match user.and_then(|user| self.at_thread(user)) {
-                                Some(connection) => Thread::Keeps(connection, Keeps::Look),
-                                None => Thread::Fetch,
-                            };
-                            Done::Now
-                        }
+                        at = Thread::Answers(id);
+                        // One that a loop has offloaded is answered by the loop.
+                        let offloads = self.processes[number as usize].event_loop.is_some();
+                        let cost = if offloads { 0 } else { self.costs.answer };
+                        self.kernel.burn(tid, cost, Burst::Locked)
+                    }
+                }
+                Thread::Answers(id) => {
+                    let id = *id;
+                    let user = self.requests.at(id).user;
+                    let waits = self.kernel.take_waits(tid);
+                    self.requests.at_mut(id).served.waits.add(waits);
+                    self.served(tid, id);
+                    if self.processes[number as usize].event_loop.is_some() {
+                        self.resume(id);
+                    } else {
+                        self.finish(id);
+                    }
+                    if self.one_request {
+                        at = Thread::End;
+                        self.kernel.leave(tid, Leave::Idle)
+                    } else {
+                        at = match user.and_then(|user| self.at_thread(user)) {
+                            Some(connection) => Thread::Keeps(connection, Keeps::Look),
+                            None => Thread::Fetch,
+                        };
+                        Done::Now
                     }
                 }
                 Thread::Keeps(connection, keeps) => {

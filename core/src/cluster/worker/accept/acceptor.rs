@@ -5,6 +5,7 @@ use super::reactor::Reactor;
 use super::{LACK, is_lack, take};
 use crate::cluster::accept::{AcceptWait, Pause};
 use crate::cluster::worker::connection::{Connection, Found};
+use crate::gvl::lock::{Held, Member};
 use crate::sync::serve;
 use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
@@ -55,21 +56,10 @@ impl Acceptor {
         let door = &self.door;
         let member = door.crew.lock.join(format!("w{} accept", door.number));
         let threads = u64::from(door.crew.threads().unwrap_or(u32::MAX));
-        let gates = door.accept.only_when_free;
         let gates_first = door.accept.gates_first();
         while !door.is_closing() {
             if gates_first {
                 door.wait_until_free(threads);
-            }
-            if door.accept.wait != AcceptWait::Blocking {
-                self.wait();
-                if gates && !gates_first {
-                    door.wait_until_free(threads);
-                }
-            }
-            self.back_off(threads);
-            if door.is_closing() {
-                return;
             }
             if door.accept.wait == AcceptWait::Blocking {
                 let taken = take(&self.listener);
@@ -83,7 +73,11 @@ impl Acceptor {
                 }
                 continue;
             }
-            let held = member.acquire();
+            self.wait();
+            let held = self.look(&member, threads);
+            if door.is_closing() {
+                return;
+            }
             for _ in 0..door.accept.burst {
                 match take(&self.listener) {
                     Ok(socket) => self.admit(Connection::new(socket, door.frame_max)),
@@ -117,14 +111,27 @@ impl Acceptor {
         }
     }
 
-    /// Leaves the connection to a worker that is less busy, for a moment.
-    fn back_off(&self, threads: u64) {
-        let watched = || self.reactor.watched() as u64;
-        match self.door.accept.backoff.pause(self.door.under_way(), watched, threads) {
-            Some(Pause::OneEnds(most)) => self.door.wait_until_one_ends(most),
-            Some(Pause::Sleep(length)) => std::thread::sleep(length),
-            None => {}
+    /// Takes the lock to look how busy the threads are; leaves it while it waits for a free one, where it
+    /// has to, or leaves the connection to a worker that is less busy for a moment.
+    fn look<'m>(&self, member: &'m Member, threads: u64) -> Held<'m> {
+        let door = &self.door;
+        let gates = door.accept.only_when_free && !door.accept.gates_first();
+        let mut held = member.acquire();
+        while gates && door.under_way() >= threads && !door.is_closing() {
+            drop(held);
+            door.wait_until_free(threads);
+            held = member.acquire();
         }
+        let watched = || self.reactor.watched() as u64;
+        let Some(pause) = door.accept.backoff.pause(door.under_way(), watched, threads) else {
+            return held;
+        };
+        drop(held);
+        match pause {
+            Pause::OneEnds(most) => door.wait_until_one_ends(most),
+            Pause::Sleep(length) => std::thread::sleep(length),
+        }
+        member.acquire()
     }
 
     /// Hands a new connection on.

@@ -54,8 +54,10 @@ pub(super) enum Keeps {
 pub(super) enum Turn {
     /// It keeps the connection.
     Stays(Done),
-    /// It serves its next request.
+    /// It reads its next request, and serves it.
     Serves(RequestId),
+    /// It has read its next request for whoever takes it, and is done with the connection.
+    Queued,
     /// It is done with the connection.
     Leaves,
 }
@@ -229,6 +231,7 @@ impl Server<'_> {
                 let kept = &mut self.connections[user as usize].kept;
                 (kept.in_a_row, kept.at) = (0, At::Reactor);
                 self.enqueue(number, id);
+                return Turn::Queued;
             }
             (_, _) => self.watch(number, user),
         }

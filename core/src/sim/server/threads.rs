@@ -21,6 +21,8 @@ pub(super) enum Thread {
     Answers(RequestId),
     /// It has answered over a connection: the user, and which of the user's it is.
     Keeps((u32, u32), Keeps),
+    /// It has read the next request over that connection.
+    Reads(RequestId),
     /// It has left the lock for good.
     End,
 }
@@ -115,16 +117,25 @@ impl Server<'_> {
                     match self.keep(tid, number, connection, keeps) {
                         Turn::Stays(done) => done,
                         Turn::Serves(id) => {
-                            self.tally.started(self.kernel.now());
-                            self.serves(tid, id);
-                            at = Thread::Serves(id, Serving::Next);
-                            Done::Now
+                            at = Thread::Reads(id);
+                            self.kernel.burn(tid, self.costs.receive, Burst::Locked)
+                        }
+                        Turn::Queued => {
+                            at = Thread::Fetch;
+                            self.kernel.burn(tid, self.costs.receive, Burst::Locked)
                         }
                         Turn::Leaves => {
                             at = Thread::Fetch;
                             Done::Now
                         }
                     }
+                }
+                Thread::Reads(id) => {
+                    let id = *id;
+                    self.tally.started(self.kernel.now());
+                    self.serves(tid, id);
+                    at = Thread::Serves(id, Serving::Next);
+                    Done::Now
                 }
                 Thread::End => return self.end_thread(tid, number),
             };

@@ -3,6 +3,7 @@
 mod alone;
 mod backlog;
 mod connections;
+mod costs;
 mod front;
 mod interlock;
 mod keep;

@@ -28,8 +28,8 @@ pub(super) fn costs() -> Result<(Duration, Duration), Error> {
     let held = |grant: &Grant<'_>| Duration::from_nanos(grant.span.to - grant.span.from);
     let (threads, door): (Vec<_>, Vec<_>) =
         grants.iter().partition(|grant| grant.track.role == Role::Thread);
-    let mut served: Vec<_> = threads.iter().map(|grant| held(grant)).collect();
-    let mut each: Vec<_> = door.iter().map(|grant| held(grant)).collect();
+    let mut served: Vec<_> = threads.iter().map(&held).collect();
+    let mut each: Vec<_> = door.iter().map(held).collect();
     // Medians, so that a core that was taken away does not count.
     let times = each.len() as f64 / f64::from(REQUESTS);
     let receive = median(&mut each).mul_f64(times);

@@ -27,6 +27,9 @@ pub(super) type Address = Vec<u8>;
 /// How soon a connection that found the backlog full is tried again.
 const AGAIN: Duration = Duration::from_millis(1);
 
+/// Up to this length a payload is copied, and sent together with what stands around it.
+const SHORT: usize = 16 << 10;
+
 /// How long the loss of a worker may take to be known after its connection ended.
 const ODD: Duration = Duration::from_secs(2);
 
@@ -95,7 +98,9 @@ async fn request(shared: &Shared, task: u64, address: &[u8], frame_max: u32, kep
         let Some((frame, settled)) = outgoing else { return };
         let was_kept = place.is_some();
         let mut request = Request { shared, task, begun: None, is_closed: false };
-        let answered = request.attempt(&frame, &settled, address, frame_max, &mut place).await;
+        let last = key.is_none();
+        let answered =
+            request.attempt(&frame, last, &settled, address, frame_max, &mut place).await;
         let is_answered = matches!(answered, Ok(true));
         if !is_answered || request.is_closed {
             *place = None;
@@ -120,10 +125,12 @@ async fn request(shared: &Shared, task: u64, address: &[u8], frame_max: u32, kep
 }
 
 impl Request<'_> {
-    /// Sends the task and waits for its end; whether there was an answer.
+    /// Sends the task, the last one over its connection or not, and waits for its end; whether there was
+    /// an answer.
     async fn attempt(
         &mut self,
         frame: &Frame,
+        last: bool,
         settled: &Notify,
         address: &[u8],
         frame_max: u32,
@@ -133,7 +140,7 @@ impl Request<'_> {
             Some(connection) => connection,
             None => place.insert(Connection::open(address).await?),
         };
-        connection.send(frame).await?;
+        connection.send(frame, last).await?;
         let mut forsaken = false;
         loop {
             while let Some(frame) =
@@ -152,7 +159,7 @@ impl Request<'_> {
                             // What the worker wrote before its end is there, or never will be.
                             forsaken = true;
                         } else if self.begun.is_some() && !self.is_closed {
-                            connection.send(&Frame::Cancel { task: self.task }).await?;
+                            connection.send(&Frame::Cancel { task: self.task }, false).await?;
                             continue;
                         } else {
                             // Whoever has begun it says so: the desk then tells that worker.
@@ -220,10 +227,21 @@ impl Connection {
         Ok(Self { socket, buf: BytesMut::new() })
     }
 
-    async fn send(&mut self, frame: &Frame) -> io::Result<()> {
+    /// Sends a frame, and that it is the last task; at once where it is short, so that who reads the one
+    /// knows the other.
+    async fn send(&mut self, frame: &Frame, last: bool) -> io::Result<()> {
         let mut out = BytesMut::new();
         let payload = wire::put(frame, &mut out);
-        self.socket.write_all(&out).await?;
-        self.socket.write_all(&payload).await
+        if payload.len() <= SHORT {
+            out.extend_from_slice(&payload);
+        } else {
+            self.socket.write_all(&out).await?;
+            self.socket.write_all(&payload).await?;
+            out.clear();
+        }
+        if last {
+            out.extend_from_slice(&wire::LAST);
+        }
+        self.socket.write_all(&out).await
     }
 }

@@ -52,6 +52,7 @@ impl Rest {
             10 => Some(Frame::Ask),
             11 => Some(Frame::Report { json: self.payload() }),
             12 => Some(Frame::Drain),
+            13 => Some(Frame::Last),
             _ => return Err(WireError::Unknown { kind }),
         })
     }

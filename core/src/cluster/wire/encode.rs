@@ -3,6 +3,9 @@
 use super::{Done, Ended, Frame, Hello, Task, Timings};
 use bytes::{BufMut, Bytes, BytesMut};
 
+/// [`Frame::Last`] as it is sent.
+pub(in crate::cluster) const LAST: [u8; 5] = [1, 0, 0, 0, 13];
+
 /// Appends the frame to `out`, all but the payload at its end, which is given back: appended next,
 /// or written after `out` without a copy.
 ///
@@ -32,7 +35,7 @@ pub fn put(frame: &Frame, out: &mut BytesMut) -> Bytes {
             out.put_u64_le(*task);
             Bytes::new()
         }
-        Frame::Recall | Frame::Ask | Frame::Drain => Bytes::new(),
+        Frame::Recall | Frame::Ask | Frame::Drain | Frame::Last => Bytes::new(),
         Frame::Returned { tasks } => {
             tasks.iter().for_each(|task| out.put_u64_le(*task));
             Bytes::new()
@@ -103,6 +106,7 @@ impl Frame {
             Self::Ask => 10,
             Self::Report { .. } => 11,
             Self::Drain => 12,
+            Self::Last => 13,
         }
     }
 
@@ -121,6 +125,7 @@ impl Frame {
             Self::Ask => "Ask",
             Self::Report { .. } => "Report",
             Self::Drain => "Drain",
+            Self::Last => "Last",
         }
     }
 }

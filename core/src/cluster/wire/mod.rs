@@ -11,6 +11,7 @@ mod encode;
 mod tests;
 
 pub use decode::decode;
+pub(super) use encode::LAST;
 pub use encode::put;
 
 use crate::clock::Nanos;
@@ -83,6 +84,9 @@ pub enum Frame {
         /// The report.
         json: Bytes,
     },
+    /// Master, on a connection, right after a [`Frame::Task`]: no other task comes over it, so close it once
+    /// that one is answered.
+    Last,
     /// Master: finish what you have, then exit. Worker: it was told to end (SIGTERM), wants no
     /// more and exits when what it has is done.
     Drain,

@@ -64,6 +64,7 @@ fn golden() -> Vec<(Frame, &'static str)> {
         (Frame::Ask, "01000000 0a"),
         (Frame::Report { json: "{}".into() }, "03000000 0b 7b7d"),
         (Frame::Drain, "01000000 0c"),
+        (Frame::Last, "01000000 0d"),
     ]
 }
 
@@ -119,6 +120,11 @@ fn frames_look_as_the_document_shows_them() {
 }
 
 #[test]
+fn the_last_frame_is_known_by_its_bytes() {
+    assert_eq!(encoded(&Frame::Last)[..], LAST);
+}
+
+#[test]
 fn the_document_tells_the_limits() {
     let document = include_str!("PROTOCOL.md");
     for limit in
@@ -164,7 +170,7 @@ fn a_frame_without_a_kind_is_an_error() {
 
 #[test]
 fn unknown_kinds_are_told() {
-    for kind in (0..=u8::MAX).filter(|kind| !(1..=12).contains(kind)) {
+    for kind in (0..=u8::MAX).filter(|kind| !(1..=13).contains(kind)) {
         assert_eq!(refused(of(kind, &[])), WireError::Unknown { kind });
     }
 }

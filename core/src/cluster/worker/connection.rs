@@ -35,6 +35,11 @@ impl Connection {
         Self { socket, out, answered: 0, reading: Reading::new(frame_max) }
     }
 
+    /// Whether its client has said that no other request comes.
+    pub(super) fn is_last(&self) -> bool {
+        self.reading.ends()
+    }
+
     /// Looks for a request without waiting. The socket itself blocks, so that answers are written
     /// whole.
     pub(super) fn look(&mut self, crew: &Crew) -> Found {
@@ -44,6 +49,8 @@ impl Connection {
                 Ok(Some(Frame::Task(_))) if has_ended(&self.socket) => return Found::End,
                 Ok(Some(Frame::Task(task))) => return Found::Request(task),
                 Ok(Some(Frame::Cancel { task })) => crew.jobs.cancel(task),
+                // Its end comes by itself; who answers may know it before.
+                Ok(Some(Frame::Last)) => {}
                 Ok(Some(_)) | Err(_) => return Found::End,
                 Ok(None) => match self.reading.read_now(&self.socket) {
                     Ok(true) => {}

@@ -31,6 +31,11 @@ impl Reading {
         wire::decode(&mut self.buf, self.frame_max).map_err(io::Error::other)
     }
 
+    /// Whether the next frame is there, and is the last.
+    pub(super) fn ends(&self) -> bool {
+        self.buf.starts_with(&wire::LAST)
+    }
+
     /// Waits for more bytes; whether there were any before the end.
     ///
     /// # Errors

@@ -163,6 +163,9 @@ struct After {
 impl Drop for After {
     fn drop(&mut self) {
         let (mut connection, place) = self.rest.take().expect("there until the drop");
+        if connection.is_last() {
+            return;
+        }
         match self.reactor.door.accept.between {
             Between::Closed => {}
             Between::Watched => {
